@@ -291,9 +291,10 @@ static void explain_access(const struct checked_object *o, uintptr_t first, size
                  o->call, from);
 }
 
-gshmem_status_t checked_find(struct checked *c, const void *at, size_t bytes, const char *call)
+gshmem_status_t checked_access(struct checked *c, const void *at, size_t bytes, const char *call,
+                               bool here)
 {
-    char why[600] = "", caller[160];
+    char why[600] = "", caller[160] = "";
 
     if (!bytes)
         return GSHMEM_OK;
@@ -306,7 +307,8 @@ gshmem_status_t checked_find(struct checked *c, const void *at, size_t bytes, co
     pthread_mutex_unlock(&c->lock);
     if (!why[0])
         return GSHMEM_OK;
-    checked_name(caller, sizeof caller, find_caller());
-    return fail(GSHMEM_ERR_NOT_SYMMETRIC, "%s of %zu B at %p, in %s: %s", call, bytes, at, caller,
-                why);
+    if (here)
+        checked_name(caller, sizeof caller, find_caller());
+    return fail(GSHMEM_ERR_NOT_SYMMETRIC, "%s of %zu B at %p%s%s: %s", call, bytes, at,
+                here ? ", in " : "", caller, why);
 }

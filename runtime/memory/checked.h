@@ -29,12 +29,9 @@ void checked_enter(struct checked *c, void *object, size_t bytes, const char *ca
 void checked_leave(struct checked *c, const void *object, const char *call);
 
 /* Whether all these bytes are in one object; else one line with the call, the object that is there,
- * or was, or is before it, and where it was allocated. c: NULL is right. */
-gshmem_status_t checked_find(struct checked *c, const void *at, size_t bytes, const char *call);
-static inline gshmem_status_t checked_access(struct checked *c, const void *at, size_t bytes,
-                                             const char *call)
-{
-    return __builtin_expect(!c, 1) ? GSHMEM_OK : checked_find(c, at, bytes, call);
-}
+ * or was, or is before it, and where it was allocated. here: this thread is in the program's call,
+ * so that the line also has its place. */
+gshmem_status_t checked_access(struct checked *c, const void *at, size_t bytes, const char *call,
+                               bool here);
 
 #endif

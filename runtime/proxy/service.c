@@ -51,7 +51,7 @@ static gshmem_status_t resolve_command(void *context, uint64_t mine, uint64_t by
         return GSHMEM_OK;
     snprintf(what, sizeof what, "%s in a kernel", call);
     if (reached)
-        return context_check(&l, at, bytes, what);
+        return context_check(&l, at, bytes, what, false);
     return context_refuse(&l, at, bytes, pe, what);
 }
 

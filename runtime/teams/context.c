@@ -138,9 +138,9 @@ static bool is_in_heap(const struct location *l)
 }
 
 gshmem_status_t context_check(const struct location *l, const void *mine, size_t bytes,
-                              const char *call)
+                              const char *call, bool here)
 {
-    return job->checked && is_in_heap(l) ? checked_access(job->checked, mine, bytes, call)
+    return job->checked && is_in_heap(l) ? checked_access(job->checked, mine, bytes, call, here)
                                          : GSHMEM_OK;
 }
 
@@ -150,7 +150,7 @@ gshmem_status_t context_check_own(const void *mine, size_t bytes, const char *ca
 
     if (GSHMEM_LIKELY(!job || !job->checked) || !map_find(job->map, mine, bytes, &l))
         return GSHMEM_OK;
-    return context_check(&l, mine, bytes, call);
+    return context_check(&l, mine, bytes, call, true);
 }
 
 /* ---- Addresses that inline code could not resolve ---- */
@@ -278,7 +278,7 @@ gshmem_status_t context_resolve_any(struct context *c, const void *mine, size_t 
                     bytes, pe, ctx->team == GSHMEM_TEAM_WORLD ? "job" : "context's team",
                     ctx->n_pes - 1);
     if (context_look_up(ctx, mine, bytes, pe, l))
-        return context_check(l, mine, bytes, call);
+        return context_check(l, mine, bytes, call, true);
     if (pe == ctx->my_pe && job->own_memory && resolve_own(mine, l))
         return GSHMEM_OK;
     if (bytes > 0)
