@@ -35,10 +35,21 @@ static void own_handler(int number)
 
 static pthread_barrier_t together;
 
-static void *crash_too(void *unused)
+static int crash_together(const void *a, const void *b)
 {
+    (void)a;
+    (void)b;
     pthread_barrier_wait(&together);
     write_nowhere();
+    return 0;
+}
+
+/* A stack that goes through another file and back, so that its lines are found in several steps. */
+__attribute__((noinline)) static void *sort_and_crash(void *unused)
+{
+    char two[2] = {2, 1};
+
+    qsort(two, sizeof two, 1, crash_together);
     return unused;
 }
 
@@ -47,8 +58,8 @@ static void crash_twice(void)
     pthread_t thread;
 
     pthread_barrier_init(&together, NULL, 2);
-    pthread_create(&thread, NULL, crash_too, NULL);
-    crash_too(NULL);
+    pthread_create(&thread, NULL, sort_and_crash, NULL);
+    sort_and_crash(NULL);
 }
 
 int main(int argc, char **argv)
