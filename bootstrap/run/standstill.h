@@ -21,9 +21,9 @@ enum standstill {
 
 struct server;
 
-/* Starts the process that does it, and writes the report to standard error. job: gshmemrun's process number;
- * pid: of the PEs, 0 for one that has ended; server: knows which have begun. 0: it could not be
- * started. */
+/* Starts the process that does it, and writes the report to standard error. job: gshmemrun's
+ * process number; pid: of the PEs, 0 for one that has ended; server: knows which have begun. 0: it
+ * could not be started. */
 pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *server,
                        enum standstill what);
 

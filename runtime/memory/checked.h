@@ -1,9 +1,9 @@
 /* GSHMEM_CHECK=memory: which objects the program has now, and had, so that each operation can be
  * compared with them rather than with the whole heap.
  *
- * An object is followed by a red zone, which the allocator leaves free and which has a pattern: what
- * the program itself stores there is found when the object is freed. Without the setting there is
- * no table, and nobody asks. */
+ * An object is followed by a red zone, which the allocator leaves free and which has a pattern:
+ * what the program itself stores there is found when the object is freed. Without the setting there
+ * is no table, and nobody asks. */
 #ifndef GSHMEM_RUNTIME_MEMORY_CHECKED_H
 #define GSHMEM_RUNTIME_MEMORY_CHECKED_H
 

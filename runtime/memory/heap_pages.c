@@ -64,7 +64,8 @@ static void warn_of_memory(struct heap *h)
     h->affordable = SIZE_MAX;
     if (h->node->index == 0)
         log_warn("the symmetric heap has grown to %zu MiB, %zu MiB on the %d PEs of this node, and "
-                 "this machine has %zu MiB of memory: when it is used up, the system ends a process",
+                 "this machine has %zu MiB of memory: when it is used up, the system ends a "
+                 "process",
                  h->touched >> 20, (h->touched >> 20) * (size_t)n, n,
                  (size_t)(node_memory_bytes() >> 20));
 }

@@ -173,8 +173,8 @@ uint64_t node_memory_bytes(void)
     return bytes;
 }
 
-/* The heap's limit was asked for, and this machine has less. Addresses alone cost nothing, so that a
- * program whose objects are fewer runs all the same. */
+/* The heap's limit was asked for, and this machine has less. Addresses alone cost nothing, so that
+ * a program whose objects are fewer runs all the same. */
 static void warn_of_limit(uint64_t limit, int n)
 {
     const enum setting s = settings_number(SETTING_HEAP_SIZE) < (int64_t)limit
