@@ -63,10 +63,11 @@ class Terminal:
         return status
 
 
-def hangs(program, way, directory):
-    os.mkdir(f"{directory}/{way}")
-    t = Terminal("-n", "2", program, way, f"{directory}/{way}")
-    return t, [process_of(f"{directory}/{way}", pe) for pe in range(2)]
+def hangs(program, way, directory, n=2):
+    own = f"{directory}/{way}-{n}"
+    os.mkdir(own)
+    t = Terminal("-n", str(n), program, way, own)
+    return t, [process_of(own, pe) for pe in range(n)]
 
 
 def expect_end(t, what):
@@ -95,10 +96,21 @@ def without_answers(program, directory):
     expect_end(t, "a PE that does not answer")
 
 
+def many(program, directory):
+    """Of 64 PEs; the report at Ctrl-C is cut after 3 s, so that a whole one has taken less."""
+    t, _ = hangs(program, "sleep", directory, 64)
+    time.sleep(0.5)  # so that most PEs wait; what is said of PE 1 does not depend on it
+    t.key(INTERRUPT)
+    expect_end(t, "64 PEs")
+    if b"in sleep_for_ever (hangs.c" not in t.text:
+        raise SystemExit(f"64 PEs: no report\n{t.text.decode(errors='replace')}")
+
+
 def main(program):
     with tempfile.TemporaryDirectory() as directory:
         during_report(program, directory)
         without_answers(program, directory)
+        many(program, directory)
 
 
 main(*sys.argv[1:])
