@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Jobs that hang, and what is said of them: who keeps the job from going on, and where.
 
-    hangs.py LAUNCHER PROGRAM WAY…    run, hosts2, hosts3, mpirun or hydra, with 3 PEs
+    hangs.py LAUNCHER PROGRAM WAY…    run, hosts2, hosts3, mpirun or hydra, with 3 PEs; emulated: mpirun on
+                                      3 emulated hosts, asked on that of PE 0
 
 Each way is started, asked by gshmem-where until the last line is the one that is expected, and ended."""
 
@@ -55,14 +56,30 @@ WAYS = {
 }
 
 
-def where(*arguments):
-    result = subprocess.run([f"{BUILD}/runtime/where/gshmem-where", *arguments], capture_output=True, text=True, timeout=30)
+# Of a PE of another host nobody here has the stack, nor knows whether its process is stopped.
+EMULATED = {
+    "loop": OUTSIDE + "$",
+    "stopped_barrier": "because of PE 1, which does not answer, nor does any other PE of its node",
+}
+
+
+def where(pid, enter=()):
+    result = subprocess.run([*enter, f"{BUILD}/runtime/where/gshmem-where", pid], capture_output=True, text=True, timeout=30)
     return result.stdout
 
 
-def process_of(directory, pe):
+def command_of(launcher):
+    if launcher == "emulated":
+        return [f"{HERE}/../hosts/launch", "mpirun", "3", "1"]
+    return [f"{HERE}/../launch", launcher, "3"]
+
+
+def process_of(directory, pe, job=None):
     limit = time.monotonic() + SECONDS
     while time.monotonic() < limit:
+        if job and job.poll() == 77:
+            print(job.stdout.read())
+            sys.exit(77)
         try:
             with open(f"{directory}/{pe}") as f:
                 text = f.read()
@@ -78,7 +95,7 @@ def is_right(text, last, some, launcher):
     lines = text.rstrip("\n").split("\n")
     if not re.search(last, lines[-1]):
         return False
-    return launcher.startswith("hosts") or re.search(some, text) is not None
+    return launcher.startswith(("hosts", "emulated")) or re.search(some, text) is not None
 
 
 def end(job, pids):
@@ -101,11 +118,14 @@ def end(job, pids):
 
 def hang(launcher, program, way):
     last, some = WAYS[way]
+    if launcher == "emulated":
+        last = EMULATED.get(way, last)
     text = ""
     with tempfile.TemporaryDirectory() as directory:
-        job = subprocess.Popen([f"{HERE}/../launch", launcher, "3", program, way, directory],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        pids = [process_of(directory, pe) for pe in range(3)]
+        job = subprocess.Popen([*command_of(launcher), program, way, directory],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        pids = [process_of(directory, pe, job) for pe in range(3)]
+        enter = ["nsenter", f"--net=/proc/{pids[0]}/ns/net"] if launcher == "emulated" else []
         try:
             if way.startswith("stopped"):
                 time.sleep(0.3)  # so that PEs mostly wait by then; it passes either way
@@ -113,9 +133,9 @@ def hang(launcher, program, way):
             limit = time.monotonic() + SECONDS
             while time.monotonic() < limit and not is_right(text, last, some, launcher):
                 time.sleep(0.1)
-                text = where(str(pids[0]))
+                text = where(str(pids[0]), enter)
             time.sleep(0.3)  # the first one may be right by chance, while PEs are on their way
-            text = where(str(pids[0]))
+            text = where(str(pids[0]), enter)
         finally:
             end(job, pids)
     if is_right(text, last, some, launcher):
