@@ -2,7 +2,8 @@
 """Jobs that hang, and what is said of them: who keeps the job from going on, and where.
 
     hangs.py LAUNCHER PROGRAM WAY…    run, hosts2, hosts3, mpirun or hydra, with 3 PEs; emulated: mpirun on
-                                      3 emulated hosts, asked on that of PE 0
+                                      3 emulated hosts, asked on that of PE 0; clocks: hosts3, and PE 1 has
+                                      another clock
 
 Each way is started, asked by gshmem-where until the last line is the one that is expected, and ended."""
 
@@ -71,6 +72,12 @@ def where(pid, enter=()):
 def command_of(launcher):
     if launcher == "emulated":
         return [f"{HERE}/../hosts/launch", "mpirun", "3", "1"]
+    if launcher == "clocks":
+        other = ["unshare", "--time", "--monotonic=100000"]
+        if os.geteuid() or subprocess.run([*other, "true"], capture_output=True, check=False).returncode:
+            print("SKIP: another clock needs root")
+            sys.exit(77)
+        return [f"{HERE}/../launch", "hosts3", "3", f"{HERE}/other_clock"]
     return [f"{HERE}/../launch", launcher, "3"]
 
 
@@ -95,6 +102,8 @@ def is_right(text, last, some, launcher):
     lines = text.rstrip("\n").split("\n")
     if not re.search(last, lines[-1]):
         return False
+    if launcher == "clocks":
+        return re.search(r"PE 1: .* \(for \d\d? s\)", text) is not None
     return launcher.startswith(("hosts", "emulated")) or re.search(some, text) is not None
 
 
