@@ -96,6 +96,18 @@ static bool ask_and_collect(struct asked *a, struct where_job *job)
     return where_collect(a, 1, a, MS, job);
 }
 
+/* Two jobs of a user may have the same name. */
+static void test_names(void)
+{
+    struct asked a = {.has_answered = 1, .answer = {.n_pes = 2, .number = 1, .job = "mpi"}}, b = a;
+
+    CHECK(where_same_job(&a, &b));
+    b.answer.pe = 1;
+    CHECK(where_same_job(&a, &b));
+    b.answer.number = 2;
+    CHECK(!where_same_job(&a, &b));
+}
+
 static size_t peak_kib(void)
 {
     struct rusage usage;
@@ -143,6 +155,7 @@ int main(void)
 {
     of_test = getpid();
     test_stranger();
+    test_names();
     test_answers();
     return 0;
 }
