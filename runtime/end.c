@@ -17,6 +17,7 @@
 #include "runtime/job/extensions.h"
 #include "runtime/job/job.h"
 #include "runtime/life.h"
+#include "runtime/memory/checked.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/network/answer.h"
 #include "runtime/network/blobs.h"
@@ -116,6 +117,7 @@ static void init_end_job(struct job *j)
     struct bootstrap *b = j->bootstrap;
 
     stay_where_it_ends_elsewhere();
+    checked_review(j->checked);
     say_unseen();
     node_exit_status(j->node, &life.given_status);
     answer_stop(j);
@@ -131,6 +133,8 @@ static void init_end_job(struct job *j)
  * until the process is gone. */
 static void end_job_but_for_threads(struct job *j)
 {
+    checked_review(j->checked);
+    answer_stop(j); /* it reads what rests from here on */
     network_rest(j);
     node_leave(j->node);
     pthread_mutex_lock(&j->blobs->fetching); /* no thread asks the bootstrap any more */

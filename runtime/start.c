@@ -11,6 +11,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "runtime/base/system.h"
 #include "runtime/job/job.h"
 #include "runtime/life.h"
 #include "runtime/memory/data.h"
@@ -142,6 +143,25 @@ static gshmem_status_t compare_machines(struct job *j, uint64_t own, const struc
     return GSHMEM_OK;
 }
 
+static uint64_t init_digest(uint64_t digest, const unsigned char *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        digest = (digest ^ from[i]) * 0x100000001b3u;
+    return digest;
+}
+
+/* From what PE 0 has chosen at random: a token where its node has other PEs, a key where the job
+ * has other nodes. */
+static uint64_t number_of_job(const struct pe_blob *first, bool single)
+{
+    uint64_t number = 0xcbf29ce484222325u;
+
+    if (single && system_random(&number, sizeof number))
+        return number;
+    number = init_digest(number, first->rendezvous.token, sizeof first->rendezvous.token);
+    return init_digest(number, first->public_key, sizeof first->public_key);
+}
+
 /* This PE's start-up has failed while the others are on their way to the fence: it takes part with
  * an empty blob, so that they do not wait, and notifies the lowest PE of its node, which waits for
  * it next. */
@@ -200,6 +220,7 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
     *leader = theirs.rendezvous;
     if (!alone && (status = blobs_fetch(j->blobs, 0, &theirs)))
         return status;
+    j->number = number_of_job(&theirs, j->n_pes == 1); /* theirs: of PE 0 */
     return alone ? GSHMEM_OK : compare_machines(j, own.machine, &theirs);
 }
 
@@ -342,6 +363,7 @@ gshmem_status_t life_start(const gshmem_init_attr_t *attr)
     if (!(status = init_join(j, attr->uid)) && !(status = context_start(j)))
         status = kernels_start(j);
     if (status) {
+        answer_stop(j); /* it reads what ends here */
         /* The others may have completed their start-up, and would wait for this PE. */
         network_fail(j);
         node_fail(j->node, j->pe);

@@ -135,10 +135,7 @@ static void after_report(struct launch *l)
 
 static void begin_report(struct launch *l)
 {
-    const bool interrupted = l->order_after != 0;
-
-    if (!l->reporter && !l->ending &&
-        !start_report(l, interrupted ? STANDSTILL_INTERRUPTED : STANDSTILL_WHOLE, STANDSTILL_MS))
+    if (!l->reporter && !l->ending && !start_report(l, STANDSTILL_WHOLE, STANDSTILL_MS))
         after_report(l);
 }
 
@@ -329,8 +326,10 @@ static void launch_hand_on(struct launch *l, int order)
         begin_report(l);
         return;
     }
-    if (signal == SIGINT)
+    if (signal == SIGINT) {
         cut_report(l);
+        standstill_start((uint32_t)getppid(), l->pid, &l->server, STANDSTILL_END_INTERRUPTED);
+    }
     if (order & ORDER_OTHER_GROUPS) {
         descendants_signal(signal, NULL, 0, getpgrp());
         return;

@@ -12,6 +12,8 @@
 #include "bootstrap/run/server.h"
 #include "runtime/where/where.h"
 
+enum { FIND_MS = 600 }; /* for PEs to say who they are */
+
 static const char *standstill_state_of(pid_t pid)
 {
     char path[64], line[256] = "";
@@ -62,12 +64,39 @@ static void standstill_say_processes(const pid_t *pid, const struct server *serv
             n_late - 1);
 }
 
-/* PEs of which nobody can know that Ctrl-C has come, but that they have left it to gshmemrun. */
-static void end_interrupted(const struct asked *found, size_t n, const char *name)
+static bool has_process(const pid_t *pid, int n_pes, pid_t wanted)
 {
+    for (int pe = 0; wanted > 0 && pe < n_pes; pe++) {
+        if (pid[pe] == wanted)
+            return true;
+    }
+    return false;
+}
+
+/* A PE of this job: one that gshmemrun has started itself rather than one that a wrapper has, since
+ * gshmemrun of another name space of processes may have the same number. NULL: none answers. */
+static const struct asked *find_own(const struct asked *found, size_t n, uint32_t job,
+                                    const pid_t *pid, int n_pes)
+{
+    const struct asked *one = NULL;
+    char name[64];
+
+    snprintf(name, sizeof name, "gshmemrun-%u", job);
     for (size_t i = 0; i < n; i++) {
-        if (found[i].has_answered && found[i].answer.interrupted && found[i].pid > 0 &&
-            strcmp(found[i].answer.job, name) == 0)
+        if (!found[i].has_answered || strcmp(found[i].answer.job, name) != 0)
+            continue;
+        if (has_process(pid, n_pes, found[i].pid))
+            return &found[i];
+        one = one ? one : &found[i];
+    }
+    return one;
+}
+
+/* PEs of which nobody can know that Ctrl-C has come, but that they have left it to gshmemrun. */
+static void end_interrupted(const struct asked *found, size_t n, const struct asked *one)
+{
+    for (size_t i = 0; one && i < n; i++) {
+        if (where_same_job(&found[i], one) && found[i].answer.interrupted && found[i].pid > 0)
             kill(found[i].pid, SIGINT);
     }
 }
@@ -76,23 +105,23 @@ static void standstill_run(uint32_t job, const pid_t *pid, const struct server *
                            enum standstill what)
 {
     struct asked *found;
-    char name[64], *text = NULL;
-    size_t bytes = 0;
-    FILE *report = open_memstream(&text, &bytes);
+    char *text = NULL;
+    size_t bytes = 0, n = ask_find((uint32_t)geteuid(), FIND_MS, &found);
+    const struct asked *one = find_own(found, n, job, pid, server->n_pes);
 
-    snprintf(name, sizeof name, "gshmemrun-%u", job);
-    bool known = report && where_report((uint32_t)geteuid(), name, what == STANDSTILL_BRIEF,
-                                        "gshmemrun: ", report);
+    if (what == STANDSTILL_END_INTERRUPTED) {
+        end_interrupted(found, n, one);
+        return;
+    }
+    FILE *report = open_memstream(&text, &bytes);
+    bool known = one && report &&
+                 where_report(found, n, one, what == STANDSTILL_BRIEF, "gshmemrun: ", report);
     if (report)
         fclose(report);
     if (known && write(STDERR_FILENO, text, bytes) < 0)
         return;
     if (!known && what == STANDSTILL_WHOLE)
         standstill_say_processes(pid, server);
-    if (what != STANDSTILL_INTERRUPTED)
-        return;
-    size_t n = ask_find((uint32_t)geteuid(), 500, &found);
-    end_interrupted(found, n, name);
 }
 
 pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *server,

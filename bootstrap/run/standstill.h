@@ -14,16 +14,16 @@ enum { STANDSTILL_MS = 2900, STANDSTILL_BRIEF_MS = 500 };
 
 enum standstill {
     STANDSTILL_WHOLE,
-    STANDSTILL_INTERRUPTED, /* the same: Ctrl-C has come, and PEs that leave it to gshmemrun are
-                               ended by it afterwards */
-    STANDSTILL_BRIEF,       /* one line */
+    STANDSTILL_BRIEF,           /* one line */
+    STANDSTILL_END_INTERRUPTED, /* says nothing: PEs that have left Ctrl-C to gshmemrun are ended
+                                   by it */
 };
 
 struct server;
 
-/* Starts the process that writes the report to standard error. job: gshmemrun's process number;
- * pid: of the PEs, 0 for one that has ended; server: knows which have begun. 0: it could not be
- * started. */
+/* Starts the process that does it, and writes the report to standard error. job: gshmemrun's
+ * process number; pid: of the PEs, 0 for one that has ended; server: knows which have begun. 0: it
+ * could not be started. */
 pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *server,
                        enum standstill what);
 

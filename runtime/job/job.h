@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "gshmem/status.h"
 
@@ -16,6 +17,7 @@ struct active_sets;
 struct answer;
 struct blobs;
 struct bootstrap;
+struct checked;
 struct context;
 struct data_segments;
 struct departures;
@@ -42,11 +44,13 @@ struct job {
     atomic_bool own_memory; /* operations of this PE on itself take memory that is not symmetric,
                                too */
     struct bootstrap *bootstrap; /* outlives the job object */
+    uint64_t number;             /* the same on all PEs: jobs of the same name differ by it */
     struct node *node;           /* the PEs on this node and the memory they share */
     struct network *network;     /* requests to PEs on other nodes, and kernels' commands to any */
     struct kernels *kernels;     /* the kernels' view of the job; NULL where no module has
                                     kernels */
     struct heap *heap;           /* objects in the symmetric heap in host memory */
+    struct checked *checked;     /* the program's objects, for GSHMEM_CHECK=memory; else NULL */
     bool gpu_kernels;            /* a module of the program has kernels for GPUs */
     struct device *device;       /* where kernels run */
     int nic_way;                 /* an enum nic_way: how NICs access the device's memory, where

@@ -46,6 +46,7 @@ struct allocator {
     struct batch *batches;
 
     size_t limit;
+    size_t apart; /* bytes behind each object that are in none */
     size_t used;
     size_t objects;
 };
@@ -220,6 +221,11 @@ struct allocator *allocator_create(size_t limit)
     return a;
 }
 
+void allocator_keep_apart(struct allocator *a, size_t bytes)
+{
+    a->apart = bytes;
+}
+
 void allocator_destroy(struct allocator *a)
 {
     if (!a)
@@ -239,8 +245,8 @@ bool allocator_take(struct allocator *a, size_t asked, size_t alignment, size_t 
     if (alignment < GRAIN)
         alignment = GRAIN;
 
-    size_t bytes = (asked + GRAIN - 1) / GRAIN * GRAIN;
-    struct range *r = find_space(a, bytes, alignment);
+    size_t bytes = (asked + a->apart + GRAIN - 1) / GRAIN * GRAIN;
+    struct range *r = bytes > a->limit ? NULL : find_space(a, bytes, alignment);
     if (!r || !allocator_reserve(a, 2))
         return false;
 
@@ -333,7 +339,7 @@ bool allocator_resize(struct allocator *a, size_t offset, size_t asked)
     if (!r || r->offset != offset || !r->asked || asked == 0 || asked > a->limit)
         return false;
 
-    size_t bytes = (asked + GRAIN - 1) / GRAIN * GRAIN;
+    size_t bytes = (asked + a->apart + GRAIN - 1) / GRAIN * GRAIN;
     struct range *after = address_entry(tree_after(&a->ranges, at_offset(r->offset)));
     size_t space = after && !after->asked ? after->bytes : 0;
 

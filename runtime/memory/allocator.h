@@ -14,6 +14,10 @@ struct allocator;
 struct allocator *allocator_create(size_t limit); /* NULL: out of memory */
 void allocator_destroy(struct allocator *a);
 
+/* From now on each object is followed by so many bytes that are in none. Before the first
+ * object. */
+void allocator_keep_apart(struct allocator *a, size_t bytes);
+
 /* Takes `bytes` (> 0) aligned to a power of two; false if there is no room (or no memory for the
  * bookkeeping), and nothing has changed. */
 bool allocator_take(struct allocator *a, size_t bytes, size_t alignment, size_t *offset);

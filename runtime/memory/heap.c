@@ -11,6 +11,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/allocator.h"
+#include "runtime/memory/checked.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
 #include "runtime/memory/request.h"
@@ -152,6 +153,8 @@ gshmem_status_t heap_lower_limit(struct heap *h, size_t limit)
         return GSHMEM_OK;
     if (!(objects = allocator_create(limit)))
         return fail(GSHMEM_ERR_MEMORY, "out of memory for the symmetric heap");
+    if (job->checked)
+        allocator_keep_apart(objects, CHECKED_ZONE);
     allocator_destroy(h->objects);
     h->objects = objects;
     h->limit = limit;
@@ -189,19 +192,33 @@ static struct heap *new_heap(struct heap values)
         fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for the symmetric heap");
         return NULL;
     }
+    if (job->checked)
+        allocator_keep_apart(values.objects, CHECKED_ZONE);
     *h = values;
     pthread_mutex_init(&h->calls, NULL);
     return h;
 }
 
+/* A limit that the program's user has set may be more than the machine has. A page that is written
+ * when no memory is left ends the process, or another one. */
+static size_t find_affordable(const struct node *node)
+{
+    const uint64_t each = node_memory_bytes() / (uint64_t)node->n;
+
+    return node->layout.heap_bytes > each ? (size_t)each : SIZE_MAX;
+}
+
 gshmem_status_t heap_start(struct job *j, heap_pins_fn *pins)
 {
+    if (settings_number(SETTING_CHECK) == CHOICE_CHECK_MEMORY && !(j->checked = checked_start()))
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for GSHMEM_CHECK=memory");
     j->heap = new_heap((struct heap){
         .node = j->node,
         .in_file = node_heap_offset(&j->node->layout, j->node->index),
         .base = (char *)j->map->segment[SEGMENT_HEAP].base,
         .limit = j->node->layout.heap_bytes,
         .page = (size_t)sysconf(_SC_PAGESIZE),
+        .affordable = find_affordable(j->node),
         .met = j->bootstrap->n_hosts == 1,
         .pins = pins,
         .huge = settings_number(SETTING_HUGE_PAGES) == CHOICE_HUGE_PAGES_AUTO &&
@@ -252,4 +269,6 @@ void heap_stop(struct job *j)
     end_heap(j, j->nic_objects);
     end_heap(j, j->heap);
     j->heap = j->nic_objects = j->device_objects = NULL;
+    checked_stop(j->checked);
+    j->checked = NULL;
 }

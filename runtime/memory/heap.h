@@ -42,6 +42,8 @@ struct heap {
     char *base;
     size_t limit;
     size_t touched;
+    size_t affordable; /* what each PE of the node can have of this machine's memory; SIZE_MAX: the
+                          limit says it, or it has been said */
     size_t page;
     size_t dumped; /* up to here, memory is part of core dumps */
     heap_pins_fn *pins; /* whether a NIC holds some of these pages */

@@ -55,11 +55,27 @@ static void put_into_dumps(struct heap *h)
     }
 }
 
+static void warn_of_memory(struct heap *h)
+{
+    const int n = h->node->n;
+
+    if (h->touched <= h->affordable)
+        return;
+    h->affordable = SIZE_MAX;
+    if (h->node->index == 0)
+        log_warn("the symmetric heap has grown to %zu MiB, %zu MiB on the %d PEs of this node, and "
+                 "this machine has %zu MiB of memory: when it is used up, the system ends a "
+                 "process",
+                 h->touched >> 20, (h->touched >> 20) * (size_t)n, n,
+                 (size_t)(node_memory_bytes() >> 20));
+}
+
 void heap_touch(struct heap *h, size_t offset, size_t bytes)
 {
     if (h->device || offset + bytes <= h->touched)
         return;
     h->touched = offset + bytes;
+    warn_of_memory(h);
     put_into_dumps(h);
     if (h->huge && h->touched > HEAP_HUGE_PAGE)
         ask_for_huge_pages(h);

@@ -36,6 +36,9 @@ enum {
     LOOK_NS = 600 * CLOCK_MS, /* whether the program's last thread has ended */
 };
 
+/* More than gshmemrun takes until it has ended a PE that leaves Ctrl-C to it. */
+static const uint64_t INTERRUPTED_NS = 6000 * (uint64_t)CLOCK_MS;
+
 struct answer {
     struct job *job;
     pthread_t thread;
@@ -43,6 +46,7 @@ struct answer {
     ino_t socket; /* of fd: a program that closes what it does not know may reuse the number */
     uint64_t began;
     unsigned strangers;
+    uint64_t interrupted_at; /* when this thread has noticed it; 0: it has not */
     struct left_alone left_alone; /* a job on one node has no proxy, which else looks */
     atomic_bool stopping;
 };
@@ -105,7 +109,8 @@ static void introduce(const struct answer *a, struct where_answer *out)
         .pid = getpid(),
         .parent = getppid(),
         .interrupted = interrupt_came(),
-        .began = a->began,
+        .lasted = clock_ns() - a->began,
+        .number = j->number,
     };
     memcpy(out->job, b->job, strnlen(b->job, sizeof out->job - 1));
     memcpy(out->program, j->node->page->program, sizeof out->program);
@@ -139,6 +144,7 @@ static bool send_node(const struct answer *a, int fd, uint64_t until)
         m->has_page = page->magic == WHERE_MAGIC && page->version == WHERE_VERSION;
         if (m->has_page)
             pages_copy(page, &m->page);
+        m->now = clock_ns();
         sent = answer_send(fd, m, sizeof *m, until);
     }
     free(m);
@@ -192,6 +198,17 @@ static bool answer_is_ours(const struct answer *a)
     return fstat(a->fd, &st) == 0 && st.st_ino == a->socket;
 }
 
+/* gshmemrun ends this PE when it has said where the job stands. It may have been killed, or may not
+ * find this PE. */
+static void end_if_interrupted(struct answer *a, uint64_t now)
+{
+    if (!interrupt_came())
+        return;
+    a->interrupted_at = a->interrupted_at ? a->interrupted_at : now;
+    if (now - a->interrupted_at > INTERRUPTED_NS)
+        interrupt_end();
+}
+
 static void *answer_main(void *argument)
 {
     struct answer *a = argument;
@@ -201,9 +218,11 @@ static void *answer_main(void *argument)
     stacks_prepare();
     for (;;) {
         struct pollfd fds[2] = {{.fd = a->fd, .events = POLLIN}, {.fd = a->wake, .events = POLLIN}};
+        where_page_tell_time(a->job->node, clock_ns());
         const int ready = system_poll(fds, 2, LOOK_NS);
         if (ready < 0 && errno != EINTR)
             break;
+        end_if_interrupted(a, clock_ns());
         if (!a->job->network || !network_has_proxy(a->job->network))
             left_alone_look(&a->left_alone, clock_ns());
         if (atomic_load_explicit(&a->stopping, memory_order_relaxed) || !answer_is_ours(a))
@@ -221,6 +240,8 @@ static void *answer_main(void *argument)
             clock_sleep(PAUSE_NS);
         close(fd);
     }
+    where_page_tell_time(a->job->node, 0);
+    interrupt_end(); /* gshmemrun cannot learn any more that Ctrl-C has come */
     return NULL;
 }
 

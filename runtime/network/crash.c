@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct {
     int pe;
     pid_t owner;
-    volatile sig_atomic_t crashing;
+    _Atomic pid_t crashing;                       /* the thread that says it; 0: none has crashed */
     void (*name_thread)(char *text, size_t size); /* of the host device; NULL: it is not there */
     int (*in_kernel)(void);
     void *alternate; /* the stack of the thread that began the job */
@@ -190,30 +191,52 @@ static void end_anyway(void)
     alarm(END_SECONDS);
 }
 
-static void take_crash(int number, siginfo_t *info, void *context)
+/* The address that was used is known of a fault that the processor has described: not of a signal
+ * that a process sent, nor of an address that is none. */
+static bool has_address(int number, const siginfo_t *info)
+{
+    return (number == SIGSEGV || number == SIGBUS) && info->si_code > 0 &&
+           info->si_code != SI_KERNEL;
+}
+
+static void say_crash(int number, const siginfo_t *info, const void *context)
 {
     void *frame[FRAMES];
     char where[200] = "";
+    const uintptr_t at = crash_program_counter(context);
 
-    /* Once: what crashes while this is said, and what other threads meet, ends the process. */
-    if (getpid() == crash.owner && !crash.crashing) {
-        crash.crashing = 1;
-        end_anyway();
-        const uintptr_t at = crash_program_counter(context);
-        if (crash.in_kernel && crash.name_thread && crash.in_kernel())
-            crash.name_thread(where, sizeof where);
-        crash_say("PE %d (process %d) got signal %d (%s)%s%s", crash.pe, (int)getpid(), number,
-                  strsignal(number), where[0] ? ", in " : "", where);
-        if (number == SIGSEGV || number == SIGBUS)
-            crash_say("  it used address %p", info->si_addr);
-        int n = backtrace(frame, FRAMES), first = 0;
-        while (first < n && (uintptr_t)frame[first] != at)
-            first++;
-        if (first == n)
-            first = n > 2 ? 2 : 0;
-        else
-            frame[first] = (char *)frame[first] + 1; /* like an address behind a call */
-        say_stack(frame, first, n);
+    if (crash.in_kernel && crash.name_thread && crash.in_kernel())
+        crash.name_thread(where, sizeof where);
+    crash_say("PE %d (process %d) got signal %d (%s)%s%s", crash.pe, (int)getpid(), number,
+              strsignal(number), where[0] ? ", in " : "", where);
+    if (has_address(number, info))
+        crash_say("  it used address %p", info->si_addr);
+    int n = backtrace(frame, FRAMES), first = 0;
+    while (first < n && (uintptr_t)frame[first] != at)
+        first++;
+    if (first == n)
+        first = n > 2 ? 2 : 0;
+    else
+        frame[first] = (char *)frame[first] + 1; /* like an address behind a call */
+    say_stack(frame, first, n);
+}
+
+/* Once. Another thread that crashes meanwhile waits, so that the first one can say all; what
+ * crashes while it does ends the process. */
+static void take_crash(int number, siginfo_t *info, void *context)
+{
+    const pid_t own = gettid();
+    pid_t first = 0;
+
+    if (getpid() == crash.owner) {
+        if (atomic_compare_exchange_strong_explicit(&crash.crashing, &first, own,
+                                                    memory_order_relaxed, memory_order_relaxed)) {
+            end_anyway();
+            say_crash(number, info, context);
+        } else if (first != own) {
+            for (;;) /* the first one ends the process, or the alarm does */
+                pause();
+        }
     }
     signal(number, SIG_DFL);
     if (info->si_code <= 0 || number == SIGABRT)

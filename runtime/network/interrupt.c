@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t came;
 
@@ -44,10 +45,16 @@ void interrupt_begin(void)
     interrupt_take(SIGQUIT);
 }
 
+/* What has come is given on with the handler: it would else be lost. */
 void interrupt_end(void)
 {
+    const bool pending = came != 0;
+
     interrupt_give_back(SIGINT);
     interrupt_give_back(SIGQUIT);
+    came = 0;
+    if (pending)
+        kill(getpid(), SIGINT);
 }
 
 bool interrupt_came(void)

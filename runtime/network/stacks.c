@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/node/threads.h"
 
 enum {
     HANDLER_MS = 100,      /* that a running thread has to answer a signal */
@@ -181,36 +182,31 @@ static void guess_stack(const struct where_page *page, struct where_thread *t)
 
 /* ---- All threads ---- */
 
-static bool read_state(struct where_thread *t)
+/* Whether it lives, and is the program's. */
+static bool read_state(struct where_thread *t, const struct threads_one *of_main)
 {
-    char path[64], line[160];
+    struct threads_one one;
 
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", t->tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
-    if (fd >= 0)
-        close(fd);
-    line[n > 0 ? n : 0] = 0;
-    char *name = strchr(line, '('), *end = strrchr(line, ')');
-    if (!name || !end || end[1] != ' ')
+    if (threads_read(t->tid, &one) != THREADS_FOUND)
         return false;
-    *end = 0;
-    snprintf(t->name, sizeof t->name, "%s", name + 1);
-    t->state = end[2];
-    return t->state != 'Z' && t->state != 'X' && strncmp(t->name, "gshmem-", 7) != 0;
+    snprintf(t->name, sizeof t->name, "%.*s", (int)sizeof t->name - 1, one.name);
+    t->state = one.state;
+    return !threads_has_ended(&one) && !threads_is_a_library(&one, of_main);
 }
 
 void stacks_take(const struct where_page *page, struct where_stacks *out)
 {
     DIR *tasks = opendir("/proc/self/task");
+    struct threads_one of_main = {.name = ""};
     struct dirent *entry;
 
     memset(out, 0, sizeof *out);
+    threads_read(getpid(), &of_main);
     while (tasks && (entry = readdir(tasks)) && out->threads < WHERE_THREADS) {
         struct where_thread *t = &out->thread[out->threads];
         memset(t, 0, sizeof *t);
         t->tid = atoi(entry->d_name);
-        if (t->tid <= 0 || !read_state(t))
+        if (t->tid <= 0 || !read_state(t, &of_main))
             continue;
         if (t->state == 'R')
             sample_by_signal(t);

@@ -173,6 +173,22 @@ uint64_t node_memory_bytes(void)
     return bytes;
 }
 
+/* The heap's limit was asked for, and this machine has less. Addresses alone cost nothing, so that
+ * a program whose objects are fewer runs all the same. */
+static void warn_of_limit(uint64_t limit, int n)
+{
+    const enum setting s = settings_number(SETTING_HEAP_SIZE) < (int64_t)limit
+                               ? SETTING_HEAP_MAX
+                               : SETTING_HEAP_SIZE;
+    const uint64_t bytes = node_memory_bytes();
+
+    if (limit > bytes / (uint64_t)n)
+        log_warn("%s=%s lets the symmetric heaps of the %d PEs of this node grow to %llu MiB in "
+                 "all, and this machine has %llu MiB of memory: objects beyond that end the job",
+                 settings_source(s), settings_string(s), n,
+                 (unsigned long long)(limit >> 20) * (unsigned)n, (unsigned long long)bytes >> 20);
+}
+
 static uint64_t heap_limit(int n)
 {
     uint64_t most = (uint64_t)settings_number(SETTING_HEAP_MAX);
@@ -186,7 +202,10 @@ static uint64_t heap_limit(int n)
         log_warn("%s is larger than GSHMEM_HEAP_MAX; the heap may grow to %s",
                  settings_source(SETTING_HEAP_SIZE), settings_string(SETTING_HEAP_SIZE));
     }
-    return whole_pages(least > most ? least : most);
+    most = whole_pages(least > most ? least : most);
+    if (settings_number(SETTING_HEAP_MAX) || least)
+        warn_of_limit(most, n);
+    return most;
 }
 
 static void node_plan(struct node *node, int n_pes, const struct node_needs *needs)

@@ -6,6 +6,19 @@
 
 #include <stdbool.h>
 
+/* What the system says of a thread. */
+struct threads_one {
+    char name[32];
+    char state; /* as in /proc: R, S, D, T; Z and X: it has ended */
+};
+
+enum threads_found { THREADS_FOUND, THREADS_GONE, THREADS_UNKNOWN };
+
+enum threads_found threads_read(int tid, struct threads_one *out);
+bool threads_has_ended(const struct threads_one *t);
+/* of_main: the main thread, whose name others begin with: that name says nothing. */
+bool threads_is_a_library(const struct threads_one *t, const struct threads_one *of_main);
+
 /* How many of the program's threads live, apart from this one; -1: not known. Reads a file of /proc
  * for each thread. */
 int threads_of_program(void);

@@ -26,19 +26,31 @@ static void name_module(char path[WHERE_PATH], const char *name)
     memcpy(path, name, strnlen(name, WHERE_PATH - 1));
 }
 
-static bool knows_module(const struct where_page *page, uint32_t n, uint64_t begin)
+/* One pass over the files that are loaded now. */
+struct refresh {
+    struct where_page *page;
+    bool loaded[WHERE_MODULES];
+};
+
+static uint32_t find_slot(const struct where_page *page, uint64_t begin)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (page->module[i].begin == begin)
-            return true;
-    }
-    return false;
+    const uint32_t n = atomic_load_explicit(&page->modules, memory_order_relaxed);
+    uint32_t i = 0;
+
+    while (i < n && page->module[i].begin != begin)
+        i++;
+    return i;
+}
+
+static bool is_file(const struct where_module *m, const char *name)
+{
+    return !*name || strncmp(m->path, name, WHERE_PATH - 1) == 0;
 }
 
 static int add_module(struct dl_phdr_info *info, size_t size, void *context)
 {
-    struct where_page *page = context;
-    uint32_t n = atomic_load_explicit(&page->modules, memory_order_relaxed);
+    struct refresh *r = context;
+    struct where_page *page = r->page;
     uint64_t begin = UINT64_MAX, end = 0;
 
     (void)size;
@@ -50,23 +62,42 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *context)
         begin = at < begin ? at : begin;
         end = at + p->p_memsz > end ? at + p->p_memsz : end;
     }
-    if (begin >= end || knows_module(page, n, begin))
+    if (begin >= end)
         return 0;
-    if (n == WHERE_MODULES)
-        return 1;
-    page->module[n].begin = begin;
-    page->module[n].end = end;
-    page->module[n].bias = info->dlpi_addr;
-    name_module(page->module[n].path, info->dlpi_name);
-    /* release: a reader that sees the count sees the module */
-    atomic_store_explicit(&page->modules, n + 1, memory_order_release);
+    const uint32_t n = atomic_load_explicit(&page->modules, memory_order_relaxed);
+    uint32_t i = find_slot(page, begin);
+    if (i == n) /* else the place of a file that was unloaded */
+        i = find_slot(page, 0);
+    if (i == WHERE_MODULES)
+        return 0;
+    struct where_module *m = &page->module[i];
+    r->loaded[i] = true;
+    if (i < n && m->begin == begin && is_file(m, info->dlpi_name))
+        return 0;
+    m->end = 0; /* nobody finds it while it changes */
+    m->begin = begin;
+    m->bias = info->dlpi_addr;
+    name_module(m->path, info->dlpi_name);
+    atomic_signal_fence(memory_order_release);
+    m->end = end;
+    if (i == n)
+        /* release: a reader that sees the count sees the module */
+        atomic_store_explicit(&page->modules, n + 1, memory_order_release);
     return 0;
 }
 
 void where_page_refresh(struct node *node)
 {
-    if (node->page)
-        dl_iterate_phdr(add_module, node->page);
+    struct refresh r = {.page = node->page};
+
+    if (!node->page)
+        return;
+    dl_iterate_phdr(add_module, &r);
+    const uint32_t n = atomic_load_explicit(&node->page->modules, memory_order_relaxed);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!r.loaded[i])
+            node->page->module[i].begin = node->page->module[i].end = 0;
+    }
 }
 
 /* ---- The page ---- */
@@ -83,6 +114,12 @@ void where_page_begin(struct node *node, size_t offset, int pe)
     where_page_refresh(node);
     node->page->version = WHERE_VERSION;
     node->page->magic = WHERE_MAGIC;
+}
+
+void where_page_tell_time(struct node *node, uint64_t now)
+{
+    if (node->page)
+        atomic_store_explicit(&node->page->now, now, memory_order_relaxed);
 }
 
 const struct where_page *where_page_of(const struct node *node, int index)

@@ -14,6 +14,8 @@ struct node;
 void where_page_begin(struct node *node, size_t offset, int pe);
 /* Code has been loaded since, perhaps: enters it. */
 void where_page_refresh(struct node *node);
+/* This PE's clock, for PEs that get the page; 0: nobody will go on to tell it. */
+void where_page_tell_time(struct node *node, uint64_t now);
 /* The page of the PE with that index; NULL: the memory is not mapped. */
 const struct where_page *where_page_of(const struct node *node, int index);
 

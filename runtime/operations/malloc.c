@@ -13,6 +13,7 @@
 #include "runtime/job/extensions.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/allocator.h"
+#include "runtime/memory/checked.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/network/network.h"
@@ -162,6 +163,16 @@ static gshmem_status_t malloc_reach(struct heap *h, size_t end, struct request *
     return status;
 }
 
+/* An object is there, for GSHMEM_CHECK=memory. Its red zone comes to exist with it. */
+static void malloc_enter_object(struct heap *h, const struct request *r, size_t offset,
+                                size_t bytes)
+{
+    if (!job->checked)
+        return;
+    heap_touch(h, offset, bytes + CHECKED_ZONE);
+    checked_enter(job->checked, h->base + offset, bytes, request_name(r), !h->device);
+}
+
 /* An object was freed, or has shrunk. */
 static void malloc_give_back(struct heap *h, size_t offset, size_t bytes)
 {
@@ -178,8 +189,9 @@ static void malloc_give_back(struct heap *h, size_t offset, size_t bytes)
     device_heap_cut(h->device, end);
 }
 
-static void malloc_release(struct heap *h, size_t offset, size_t bytes)
+static void malloc_release(struct heap *h, const struct request *r, size_t offset, size_t bytes)
 {
+    checked_leave(job->checked, h->base + offset, request_name(r));
     allocator_give(h->objects, offset);
     malloc_give_back(h, offset, bytes);
 }
@@ -211,8 +223,10 @@ static void *malloc_allocate(struct heap *h, struct request *r)
         allocator_give(h->objects, offset);
         offset = HEAP_NOWHERE;
     }
-    if (offset != HEAP_NOWHERE)
+    if (offset != HEAP_NOWHERE) {
         heap_touch(h, offset, bytes);
+        malloc_enter_object(h, r, offset, bytes);
+    }
     return malloc_leave(h, offset);
 }
 
@@ -322,7 +336,7 @@ gshmem_status_t gshmem_free(void *ptr)
     size_t offset = malloc_find(h, &r, ptr, &bytes);
     gshmem_status_t status = request_agree(&r);
     if (!status && offset != HEAP_NOWHERE)
-        malloc_release(h, offset, bytes);
+        malloc_release(h, &r, offset, bytes);
     malloc_leave(h, HEAP_NOWHERE);
     return status;
 }
@@ -336,10 +350,12 @@ static bool malloc_resize(struct heap *h, struct request *r, size_t offset, size
         allocator_resize(h->objects, offset, before);
         return false;
     }
+    checked_leave(job->checked, h->base + offset, request_name(r));
     if (bytes < before)
         malloc_give_back(h, offset + bytes, before - bytes);
     else
         heap_touch(h, offset, bytes);
+    malloc_enter_object(h, r, offset, bytes);
     return true;
 }
 
@@ -365,10 +381,12 @@ static size_t malloc_move(struct heap *h, struct request *r, size_t offset, size
         request_refuse_failed(r, status);
     if (request_agree(r) != GSHMEM_OK) {
         if (to != HEAP_NOWHERE)
-            malloc_release(h, to, bytes);
+            malloc_release(h, r, to, bytes);
         return HEAP_NOWHERE;
     }
-    malloc_release(h, offset, before);
+    malloc_release(h, r, offset, before);
+    if (to != HEAP_NOWHERE)
+        malloc_enter_object(h, r, to, bytes);
     return to;
 }
 
@@ -389,7 +407,7 @@ void *gshmem_realloc(void *ptr, size_t bytes)
     if (request_agree(&r) != GSHMEM_OK)
         return malloc_leave(h, HEAP_NOWHERE);
     if (bytes == 0) {
-        malloc_release(h, offset, before);
+        malloc_release(h, &r, offset, before);
         return malloc_leave(h, HEAP_NOWHERE);
     }
     if (offset % heap_natural_alignment(bytes) == 0 && allocator_resize(h->objects, offset, bytes))

@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/allocator.h"
+#include "runtime/memory/checked.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/memory/symmetric_host.h"
@@ -37,8 +38,10 @@ static bool lend_to_host(struct request *r, struct imported *l)
     if (shared)
         symmetric_insert(job->symmetric, *l); /* before the agreement ends, since a PE that leaves
                                                  it may put at once */
-    if (!request_agree(r))
+    if (!request_agree(r)) {
+        checked_enter(job->checked, (void *)l->at, l->bytes, request_name(r), false);
         return true;
+    }
     if (shared) {
         symmetric_take_out(job->symmetric, l->at);
         symmetric_unshare(job, l);
@@ -123,6 +126,7 @@ static void register_give_back(const struct imported *l)
                            device_heap_window(job->device_heap, &unused) + l->offset, l->bytes);
         allocator_give(job->symmetric->window, l->offset);
     } else {
+        checked_leave(job->checked, (void *)l->at, heap_call_name[HEAP_UNREGISTER]);
         symmetric_unshare(job, l);
         heap_give(job->heap, l->offset, l->bytes);
     }

@@ -62,7 +62,9 @@ gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *
     gshmem_status_t status = wait_until_check_comparison(call, type, cmp);
 
     *bytes = type_bytes(type);
-    return status || n == 0 ? status : wait_until_check_aligned(call, type, ivars);
+    if (!status && n)
+        status = wait_until_check_aligned(call, type, ivars);
+    return status ? status : context_check_own(ivars, n * *bytes, call);
 }
 
 static gshmem_status_t wait_until_check_one(const char *call, enum gshmem_type type,
@@ -70,7 +72,9 @@ static gshmem_status_t wait_until_check_one(const char *call, enum gshmem_type t
 {
     gshmem_status_t status = wait_until_check_comparison(call, type, cmp);
 
-    return status ? status : wait_until_check_aligned(call, type, ivar);
+    if (!status)
+        status = wait_until_check_aligned(call, type, ivar);
+    return status ? status : context_check_own(ivar, type_bytes(type), call);
 }
 
 static void print_value(char *text, size_t size, enum gshmem_type type, uint64_t value)

@@ -78,7 +78,8 @@ static gshmem_status_t kernels_make(struct job *j)
     if (channels & (channels - 1))
         return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_CHANNELS=%lld: it must be a power of two",
                     (long long)channels);
-    k->mapped = settings_number(SETTING_MAPPED) == CHOICE_MAPPED_ON;
+    /* Where objects are checked, kernels reach none by themselves: the proxy compares. */
+    k->mapped = settings_number(SETTING_MAPPED) == CHOICE_MAPPED_ON && !j->checked;
     if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
         (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep,
                                 kernels_look_after_all)) ||
@@ -95,7 +96,7 @@ static gshmem_status_t kernels_make(struct job *j)
     context_serve_kernels(k->context, &k->state.ctx);
     log_info("kernels: %lld channels of %d commands; PEs of this node are %s", (long long)channels,
              1 << CHANNEL_SLOTS_LOG2,
-             k->mapped ? "mapped" : "reached through the proxy (GSHMEM_MAPPED=0)");
+             k->mapped ? "mapped" : "reached through the proxy (GSHMEM_MAPPED, GSHMEM_CHECK)");
     return GSHMEM_OK;
 }
 

@@ -46,9 +46,12 @@ static gshmem_status_t resolve_command(void *context, uint64_t mine, uint64_t by
     *segment = l.segment;
     *offset = l.offset;
     /* The local transport refuses a PE of this node whose memory is not mapped. */
-    if (l.way <= WAY_NETWORK || l.way == WAY_UNREACHABLE)
+    const bool reached = l.way <= WAY_NETWORK || l.way == WAY_UNREACHABLE;
+    if (GSHMEM_LIKELY(reached && !s->job->checked))
         return GSHMEM_OK;
     snprintf(what, sizeof what, "%s in a kernel", call);
+    if (reached)
+        return context_check(&l, at, bytes, what, false);
     return context_refuse(&l, at, bytes, pe, what);
 }
 
@@ -284,7 +287,7 @@ gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_re
     s->way = (struct proxy_way){
         .n_pes = j->n_pes,
         .heap = j->map->segment[heap].base,
-        .heap_bytes = j->map->segment[heap].own_bytes,
+        .heap_bytes = j->checked ? 0 : j->map->segment[heap].own_bytes,
         .heap_segment = heap,
         .fences = &j->network->fences,
         .response = response,

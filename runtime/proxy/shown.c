@@ -72,6 +72,9 @@ void gshmem_device_show_wait(int kind, const void *object, const char *where)
     void *frame[FRAMES_OF_LIBRARY + WHERE_FRAMES];
     const uint64_t now = clock_ns();
 
+    const bool first = kind & GSHMEM_SHOWN_FIRST;
+
+    kind &= ~GSHMEM_SHOWN_FIRST;
     if (!job || job_is_over(job) || kind < 0 || kind > GSHMEM_SHOWN_COLLECTIVE)
         return;
     pthread_mutex_lock(&lock);
@@ -79,6 +82,7 @@ void gshmem_device_show_wait(int kind, const void *object, const char *where)
     if (w) {
         where_write_begin(w);
         w->tid = 0;
+        w->since = first ? now : w->since;
         w->seen = now;
         w->peers = 0;
         w->at = 0;

@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/job/extensions.h"
 #include "runtime/job/job.h"
+#include "runtime/memory/checked.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
 #include "runtime/teams/team.h"
@@ -17,6 +18,17 @@ static struct context default_context, no_context;
 struct gshmem_ctx *const gshmem_ctx_default = &default_context.view;
 struct gshmem_ctx *const gshmem_ctx_none = &no_context.view;
 
+/* What inline code reads. Where objects are checked it finds no heap, so that each operation comes
+ * to context_resolve_any. */
+static struct gshmem_ctx context_view(const struct job *j, const struct gshmem_ctx *of_team)
+{
+    struct gshmem_ctx view = *of_team;
+
+    if (j->checked)
+        view.heap.bytes = 0;
+    return view;
+}
+
 gshmem_status_t context_start(struct job *j)
 {
     struct pending *pending =
@@ -25,7 +37,8 @@ gshmem_status_t context_start(struct job *j)
     if (!pending)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for the default context");
     default_context =
-        (struct context){.view = j->team[GSHMEM_TEAM_WORLD]->view, .pending = pending};
+        (struct context){.view = context_view(j, &j->team[GSHMEM_TEAM_WORLD]->view),
+                         .pending = pending};
     return GSHMEM_OK;
 }
 
@@ -52,7 +65,7 @@ static struct context *new_context(struct job *j, const struct gshmem_ctx *view)
 
     if (!c)
         return NULL;
-    c->context.view = *view;
+    c->context.view = context_view(j, view);
     c->context.pending = &c->pending;
     return &c->context;
 }
@@ -112,6 +125,32 @@ struct context *context_find_none(gshmem_ctx_t handle, const char *call)
     if (!job_require(call) && handle == GSHMEM_CTX_INVALID)
         fail(GSHMEM_ERR_ARGUMENT, "%s: the context is GSHMEM_CTX_INVALID", call);
     return NULL;
+}
+
+/* ---- Objects that are checked ---- */
+
+static bool is_in_heap(const struct location *l)
+{
+    const bool heap = l->segment == SEGMENT_HEAP || l->segment == SEGMENT_DEVICE ||
+                      l->segment == SEGMENT_NIC;
+
+    return heap && !l->reserved && l->offset < job->map->segment[l->segment].own_bytes;
+}
+
+gshmem_status_t context_check(const struct location *l, const void *mine, size_t bytes,
+                              const char *call, bool here)
+{
+    return job->checked && is_in_heap(l) ? checked_access(job->checked, mine, bytes, call, here)
+                                         : GSHMEM_OK;
+}
+
+gshmem_status_t context_check_own(const void *mine, size_t bytes, const char *call)
+{
+    struct location l;
+
+    if (GSHMEM_LIKELY(!job || !job->checked) || !map_find(job->map, mine, bytes, &l))
+        return GSHMEM_OK;
+    return context_check(&l, mine, bytes, call, true);
 }
 
 /* ---- Addresses that inline code could not resolve ---- */
@@ -238,8 +277,9 @@ gshmem_status_t context_resolve_any(struct context *c, const void *mine, size_t 
         return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu B with PE %d: the %s has PEs 0..%d", call,
                     bytes, pe, ctx->team == GSHMEM_TEAM_WORLD ? "job" : "context's team",
                     ctx->n_pes - 1);
-    if (context_look_up(ctx, mine, bytes, pe, l) ||
-        (pe == ctx->my_pe && job->own_memory && resolve_own(mine, l)))
+    if (context_look_up(ctx, mine, bytes, pe, l))
+        return context_check(l, mine, bytes, call, true);
+    if (pe == ctx->my_pe && job->own_memory && resolve_own(mine, l))
         return GSHMEM_OK;
     if (bytes > 0)
         return context_refuse(l, mine, bytes, pe, call);

@@ -78,6 +78,13 @@ static inline gshmem_status_t context_resolve(struct context *c, const void *min
 bool context_look_up(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
                      struct location *l);
 
+/* GSHMEM_CHECK=memory: whether an object that is reached is all in one that the program has; else
+ * one line. here: as in checked_access. The other form is of this PE's own copy, which may be in no
+ * heap. */
+gshmem_status_t context_check(const struct location *l, const void *mine, size_t bytes,
+                              const char *call, bool here);
+gshmem_status_t context_check_own(const void *mine, size_t bytes, const char *call);
+
 /* Logs why the address is not symmetric or not reachable; pe is the number that the caller gave. */
 gshmem_status_t context_refuse(const struct location *l, const void *address, size_t bytes, int pe,
                                const char *call);

@@ -45,6 +45,14 @@ static int is_trusted(int fd, uint32_t user)
            (who.uid == user || who.uid == 0);
 }
 
+/* What a PE says is printed on a terminal, which obeys control characters. */
+static void ask_clean(char *text, size_t size)
+{
+    text[size - 1] = 0;
+    for (char *at = text; *at; at++)
+        *at = (unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at;
+}
+
 /* Whether it has begun; a PE that is stopped has a queue, which takes connections until it is
  * full. */
 static int ask_begin(struct asking *a)
@@ -58,6 +66,7 @@ static int ask_begin(struct asking *a)
     a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (a->fd >= 0 &&
         connect(a->fd, (const struct sockaddr *)&a->to->name, a->to->name_bytes) == 0 &&
+        is_trusted(a->fd, a->to->user) && /* another process may have the name by now */
         send(a->fd, &ask, sizeof ask, MSG_NOSIGNAL) == (ssize_t)sizeof ask)
         return 1;
     ask_close(a);
@@ -69,7 +78,8 @@ static int ask_prepare_rest(struct asking *a)
 {
     if (a->answer.magic != WHERE_MAGIC || a->answer.version != WHERE_VERSION)
         return 0;
-    a->answer.job[WHERE_JOB - 1] = a->answer.program[WHERE_PATH - 1] = 0;
+    ask_clean(a->answer.job, sizeof a->answer.job);
+    ask_clean(a->answer.program, sizeof a->answer.program);
     a->bytes = where_rest_bytes(a);
     if (a->bytes > LONGEST)
         return 0;
@@ -136,7 +146,7 @@ void ask_all(struct asking *all, size_t n, int ms)
 /* ---- Who listens ---- */
 
 /* A name nobody has is refused at once, so that all can be tried; *pid: who listens. */
-static int listens(const struct asked *to, uint32_t user, pid_t *pid)
+static int listens(const struct asked *to, pid_t *pid)
 {
     struct ucred who;
     socklen_t size = sizeof who;
@@ -145,7 +155,7 @@ static int listens(const struct asked *to, uint32_t user, pid_t *pid)
     if (fd < 0)
         return 0;
     int connected = connect(fd, (const struct sockaddr *)&to->name, to->name_bytes);
-    if (connected == 0 && is_trusted(fd, user) &&
+    if (connected == 0 && is_trusted(fd, to->user) &&
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0) {
         *pid = who.pid;
         found = 1;
@@ -163,9 +173,9 @@ size_t ask_find(uint32_t user, int ms, struct asked **out)
     size_t n = 0, room = 0;
 
     for (int i = 0; i < WHERE_SOCKETS; i++) {
-        struct asked a = {.has_answered = 0};
+        struct asked a = {.user = user};
         a.name_bytes = where_address(&a.name, user, i);
-        if (!listens(&a, user, &a.pid))
+        if (!listens(&a, &a.pid))
             continue;
         if (n == room) {
             room = room ? 2 * room : 16;

@@ -12,7 +12,8 @@
 struct asked {
     struct sockaddr_un name;
     socklen_t name_bytes;
-    pid_t pid; /* of the process that listens; 0: not known */
+    uint32_t user; /* whose PE it has to be, or root's */
+    pid_t pid;     /* of the process that listens; 0: not known */
     int has_answered;
     struct where_answer answer;
 };

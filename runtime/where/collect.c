@@ -3,51 +3,61 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "runtime/base/clock.h"
 #include "runtime/where/where.h"
 
-enum { PES_MOST = 1 << 20 };
+enum { PES_MOST = 1 << 17 }; /* so that no answer makes this process take all memory */
 
 /* ---- What the PEs tell ---- */
 
-static bool is_of(const struct asked *a, const char *name)
+static bool is_sane(const struct where_answer *a)
 {
-    return a->has_answered && strcmp(a->answer.job, name) == 0 && a->answer.pe >= 0 &&
-           a->answer.pe < a->answer.n_pes && a->answer.n_pes < PES_MOST;
+    return a->pe >= 0 && a->pe < a->n_pes && a->n_pes <= PES_MOST;
 }
 
-static bool collect_begin(const struct asked *found, size_t n, const char *name,
+bool where_same_job(const struct asked *a, const struct asked *b)
+{
+    return a->has_answered && b->has_answered && a->answer.number == b->answer.number &&
+           a->answer.n_pes == b->answer.n_pes && strcmp(a->answer.job, b->answer.job) == 0;
+}
+
+static bool collect_begin(const struct asked *found, size_t n, const struct asked *one,
                           struct where_job *job)
 {
+    const struct where_answer *first = &one->answer;
+
     memset(job, 0, sizeof *job);
-    job->now = clock_ns();
-    job->began = job->now;
+    if (!is_sane(first) || !(job->pe = calloc((size_t)first->n_pes, sizeof *job->pe)))
+        return false;
+    job->n_pes = first->n_pes;
+    job->nodes = first->nodes;
+    snprintf(job->name, sizeof job->name, "%s", first->job);
+    snprintf(job->program, sizeof job->program, "%s", first->program);
+    for (int pe = 0; pe < job->n_pes; pe++)
+        job->pe[pe] = (struct where_pe){.pe = pe, .node = -1, .state = STATE_SILENT};
     for (size_t i = 0; i < n; i++) {
-        if (!is_of(&found[i], name))
-            continue;
         const struct where_answer *a = &found[i].answer;
-        if (!job->pe) {
-            if (!(job->pe = calloc((size_t)a->n_pes, sizeof *job->pe)))
-                return false;
-            job->n_pes = a->n_pes;
-            job->nodes = a->nodes;
-            snprintf(job->name, sizeof job->name, "%s", a->job);
-            snprintf(job->program, sizeof job->program, "%s", a->program);
-            for (int pe = 0; pe < job->n_pes; pe++)
-                job->pe[pe] = (struct where_pe){.pe = pe, .node = -1, .state = STATE_SILENT};
-        }
-        if (a->n_pes != job->n_pes)
-            continue; /* of another job of that name */
+        if (!where_same_job(&found[i], one) || !is_sane(a))
+            continue;
         struct where_pe *p = &job->pe[a->pe];
-        p->answers = true;
-        p->asked = found[i];
+        p->asked = &found[i];
         p->pid = found[i].pid;
         p->node = a->node;
         job->n_answers++;
-        if (a->began < job->began)
-            job->began = a->began;
+        job->lasted = a->lasted > job->lasted ? a->lasted : job->lasted;
     }
     return job->n_answers > 0;
+}
+
+/* Whether the process numbers in pages of that node are those of this machine, and of the name
+ * space of this process: as a PE says its own, so the socket has it. */
+static bool has_our_numbers(const struct where_job *job, int node)
+{
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        const struct asked *a = job->pe[pe].asked;
+        if (a && job->pe[pe].node == node && a->pid == a->answer.pid)
+            return true;
+    }
+    return false;
 }
 
 static const enum where_state state_of_life[] = {
@@ -63,15 +73,18 @@ static void collect_take_members(struct where_job *job, const struct asking *a)
         if (m[i].pe < 0 || m[i].pe >= job->n_pes || (uint32_t)m[i].life > WHERE_SILENT)
             continue;
         struct where_pe *p = &job->pe[m[i].pe];
-        if (p->has_page || p->state != STATE_SILENT)
+        if (p->page || p->state != STATE_SILENT)
             continue; /* known from its own node */
         p->state = state_of_life[m[i].life];
         p->node = m[i].node;
-        p->has_page = m[i].has_page != 0;
-        if (p->has_page) {
-            p->page = m[i].page;
-            p->pid = p->pid ? p->pid : p->page.pid;
-        }
+        if (!m[i].has_page || !(p->page = malloc(sizeof *p->page)))
+            continue;
+        memcpy(p->page, &m[i].page, sizeof *p->page);
+        for (int module = 0; module < WHERE_MODULES; module++)
+            p->page->module[module].path[WHERE_PATH - 1] = 0;
+        p->now = m[i].now ? m[i].now : p->page->now;
+        if (!p->pid && has_our_numbers(job, p->node))
+            p->pid = p->page->pid;
     }
 }
 
@@ -85,12 +98,12 @@ static void ask_nodes(struct where_job *job, int round, int ms)
         return;
     for (int pe = 0; pe < job->n_pes; pe++) {
         int before = 0;
-        if (!job->pe[pe].answers || job->pe[pe].state != STATE_SILENT)
+        if (!job->pe[pe].asked || job->pe[pe].state != STATE_SILENT)
             continue;
         for (int other = 0; other < pe; other++)
-            before += job->pe[other].answers && job->pe[other].node == job->pe[pe].node;
+            before += job->pe[other].asked && job->pe[other].node == job->pe[pe].node;
         if (before == round)
-            all[n++] = (struct asking){.to = &job->pe[pe].asked, .question = WHERE_NODE, .fd = -1};
+            all[n++] = (struct asking){.to = job->pe[pe].asked, .question = WHERE_NODE, .fd = -1};
     }
     ask_all(all, n, ms);
     for (size_t i = 0; i < n; i++) {
@@ -113,9 +126,9 @@ static bool any_is_silent(const struct where_job *job)
 static void collect_others(struct where_job *job, int ms)
 {
     for (int pe = 0; pe < job->n_pes; pe++) {
-        if (!job->pe[pe].answers)
+        if (!job->pe[pe].asked)
             continue;
-        struct asking a = {.to = &job->pe[pe].asked, .question = WHERE_OTHERS, .fd = -1};
+        struct asking a = {.to = job->pe[pe].asked, .question = WHERE_OTHERS, .fd = -1};
         ask_all(&a, 1, ms);
         collect_take_members(job, &a);
         free(a.rest);
@@ -183,7 +196,7 @@ static char collect_state_of(pid_t pid, pid_t *parent)
 static bool is_parent_of_job(const struct where_job *job, pid_t parent)
 {
     for (int pe = 0; pe < job->n_pes; pe++) {
-        if (job->pe[pe].answers && job->pe[pe].asked.answer.parent == parent)
+        if (job->pe[pe].asked && job->pe[pe].asked->answer.parent == parent)
             return true;
     }
     return false;
@@ -200,7 +213,7 @@ static void identify_silent(struct where_job *job, const struct asked *found, si
         char *text = collect_read(found[i].pid, "environ", &bytes);
         int pe = text ? number_in_environment(text, bytes) : -1;
         free(text);
-        if (pe >= 0 && pe < job->n_pes && !job->pe[pe].answers && !job->pe[pe].pid)
+        if (pe >= 0 && pe < job->n_pes && !job->pe[pe].asked && !job->pe[pe].pid)
             job->pe[pe].pid = found[i].pid;
     }
 }
@@ -214,31 +227,37 @@ static int by_age(const void *a, const void *b)
     return x->since < y->since ? -1 : x->since > y->since;
 }
 
-/* A kernel's wait does not say when it is over. In a process that is stopped time stands still. */
-static bool is_over(const struct where_page *page, const struct where_wait *w, uint64_t now)
+/* Time stands still in a process that is stopped: the last time at which it was seen to wait, or
+ * at which its page tells the time. */
+static uint64_t last_seen(const struct where_page *page)
 {
-    uint64_t newest = 0;
+    uint64_t newest = page->now;
 
     for (int i = 0; i < WHERE_WAITS; i++) {
         if (page->claimed >> i & 1 && page->wait[i].seen > newest)
             newest = page->wait[i].seen;
     }
-    if (now - newest > WHERE_KERNEL_NS)
-        now = newest;
+    return newest;
+}
+
+/* A kernel's wait does not say when it is over. */
+static bool is_over(const struct where_wait *w, uint64_t now)
+{
     return w->tid == 0 && w->seen + WHERE_KERNEL_NS < now;
 }
 
-static void collect_waits(struct where_pe *p, uint64_t now)
+static void collect_waits(struct where_pe *p)
 {
-    const uint32_t claimed = p->has_page ? p->page.claimed : 0;
+    const uint32_t claimed = p->page ? p->page->claimed : 0;
 
     if (!claimed || !(p->waits = calloc(WHERE_WAITS, sizeof *p->waits)))
         return;
+    const uint64_t now = p->state == STATE_STOPPED || !p->now ? last_seen(p->page) : p->now;
     for (int i = 0; i < WHERE_WAITS; i++) {
         struct where_wait *w = &p->waits[p->n_waits];
-        if (!(claimed >> i & 1) || is_over(&p->page, &p->page.wait[i], now))
+        if (!(claimed >> i & 1) || is_over(&p->page->wait[i], now))
             continue;
-        *w = p->page.wait[i];
+        *w = p->page->wait[i];
         w->call[WHERE_NAME - 1] = w->text[WHERE_TEXT - 1] = 0;
         w->frames = w->frames < WHERE_FRAMES ? w->frames : WHERE_FRAMES;
         w->peers = w->peers < 0 ? 0 : w->peers;
@@ -251,20 +270,22 @@ static void collect_waits(struct where_pe *p, uint64_t now)
 static bool is_waiting(const struct where_pe *p)
 {
     for (int i = 0; i < p->n_waits; i++) {
-        if (p->waits[i].tid == p->page.pid || p->waits[i].tid == 0)
+        if (p->waits[i].tid == p->page->pid || p->waits[i].tid == 0)
             return true;
     }
     return false;
 }
 
+/* What the system says of its process comes first: the age of its waits depends on it. */
 static void decide_state(struct where_pe *p)
 {
-    if (p->state != STATE_OUTSIDE && p->state != STATE_SILENT)
-        return;
-    const char state = collect_state_of(p->pid, NULL);
+    const bool lives = p->state == STATE_OUTSIDE || p->state == STATE_SILENT;
+    const char state = lives ? collect_state_of(p->pid, NULL) : 0;
+
     if (state == 'T' || state == 't')
         p->state = STATE_STOPPED;
-    else if (p->state == STATE_OUTSIDE && is_waiting(p))
+    collect_waits(p);
+    if (p->state == STATE_OUTSIDE && is_waiting(p))
         p->state = STATE_WAITS;
 }
 
@@ -276,9 +297,8 @@ static void ask_stacks(struct where_job *job, int ms)
     if (!all)
         return;
     for (int pe = 0; pe < job->n_pes; pe++) {
-        if (job->pe[pe].answers && job->pe[pe].state == STATE_OUTSIDE)
-            all[n++] =
-                (struct asking){.to = &job->pe[pe].asked, .question = WHERE_STACKS, .fd = -1};
+        if (job->pe[pe].asked && job->pe[pe].state == STATE_OUTSIDE)
+            all[n++] = (struct asking){.to = job->pe[pe].asked, .question = WHERE_STACKS, .fd = -1};
     }
     ask_all(all, n, ms);
     for (size_t i = 0; i < n; i++) {
@@ -291,10 +311,10 @@ static void ask_stacks(struct where_job *job, int ms)
     free(all);
 }
 
-bool where_collect(const struct asked *found, size_t n, const char *name, int ms,
+bool where_collect(const struct asked *found, size_t n, const struct asked *one, int ms,
                    struct where_job *job)
 {
-    if (!collect_begin(found, n, name, job)) {
+    if (!collect_begin(found, n, one, job)) {
         where_free(job);
         return false;
     }
@@ -303,10 +323,8 @@ bool where_collect(const struct asked *found, size_t n, const char *name, int ms
     if (any_is_silent(job) && job->nodes > 1)
         collect_others(job, ms / 2 + 1000);
     identify_silent(job, found, n);
-    for (int pe = 0; pe < job->n_pes; pe++) {
-        collect_waits(&job->pe[pe], job->now);
+    for (int pe = 0; pe < job->n_pes; pe++)
         decide_state(&job->pe[pe]);
-    }
     ask_stacks(job, ms / 2);
     return true;
 }
@@ -316,6 +334,7 @@ void where_free(struct where_job *job)
     for (int pe = 0; job->pe && pe < job->n_pes; pe++) {
         free(job->pe[pe].stacks);
         free(job->pe[pe].waits);
+        free(job->pe[pe].page);
     }
     free(job->pe);
     job->pe = NULL;

@@ -1,6 +1,8 @@
 /* gshmem-where: who of a running job waits for whom, where, and who keeps it from going on. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,7 +23,7 @@ static const char usage[] = "usage: gshmem-where [--user ID] [JOB]\n"
 static bool is_first_of_job(const struct asked *found, size_t i)
 {
     for (size_t other = 0; other < i; other++) {
-        if (found[other].has_answered && strcmp(found[other].answer.job, found[i].answer.job) == 0)
+        if (where_same_job(&found[other], &found[i]))
             return false;
     }
     return found[i].has_answered;
@@ -41,21 +43,21 @@ static bool is_meant(const struct asked *a, const char *wanted)
            (strncmp(a->answer.job, "gshmemrun-", 10) == 0 && strcmp(dash + 1, wanted) == 0);
 }
 
-/* The name of the job that is meant; NULL: none, or several, which was said. */
-static const char *choose(const struct asked *found, size_t n, const char *wanted)
+/* A PE of the job that is meant; NULL: there is none, or several, which was said. */
+static const struct asked *choose(const struct asked *found, size_t n, const char *wanted)
 {
-    const char *name = NULL;
+    const struct asked *one = NULL;
     int jobs = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (wanted ? found[i].has_answered && is_meant(&found[i], wanted)
                    : is_first_of_job(found, i)) {
-            jobs += !name || strcmp(name, found[i].answer.job) != 0;
-            name = found[i].answer.job;
+            jobs += !one || !where_same_job(one, &found[i]);
+            one = &found[i];
         }
     }
     if (jobs == 1)
-        return name;
+        return one;
     if (jobs == 0 && n)
         fprintf(stderr,
                 "gshmem-where: %s%s; %zu PEs listen, and none of those that answer is of it\n",
@@ -63,11 +65,13 @@ static const char *choose(const struct asked *found, size_t n, const char *wante
     else if (jobs == 0)
         fprintf(stderr, "gshmem-where: no job of this user runs on this machine\n");
     else
-        fprintf(stderr, "gshmem-where: several jobs run here; give one:\n");
+        fprintf(stderr, "gshmem-where: several jobs run here; give the name of one, or the process "
+                        "number where names are the same:\n");
     for (size_t i = 0; jobs && i < n; i++) {
         if (is_first_of_job(found, i))
-            fprintf(stderr, "  %s: %s, %d PEs\n", found[i].answer.job, found[i].answer.program,
-                    found[i].answer.n_pes);
+            fprintf(stderr, "  %s: %s, %d PEs, PE %d is process %d\n", found[i].answer.job,
+                    found[i].answer.program, found[i].answer.n_pes, found[i].answer.pe,
+                    (int)found[i].pid);
     }
     return NULL;
 }
@@ -76,18 +80,25 @@ static int report(uint32_t user, const char *wanted)
 {
     struct asked *found;
     size_t n = ask_find(user, FIND_MS, &found);
-    const char *chosen = choose(found, n, wanted);
-    char name[WHERE_JOB];
+    const struct asked *chosen = choose(found, n, wanted);
+    const bool reported = chosen && where_report(found, n, chosen, false, "", stdout);
 
-    if (chosen)
-        snprintf(name, sizeof name, "%s", chosen);
+    if (chosen && !reported)
+        fprintf(stderr, "gshmem-where: there is no memory for the report of job %s, %d PEs\n",
+                chosen->answer.job, chosen->answer.n_pes);
     free(found);
-    if (!chosen)
-        return 1;
-    if (where_report(user, name, false, "", stdout))
-        return 0;
-    fprintf(stderr, "gshmem-where: job %s has ended\n", name);
-    return 1;
+    return reported ? 0 : 1;
+}
+
+/* From here on this process may do what that user may: files that a PE of that user names are
+ * opened, and read by addr2line. */
+static bool become(uint32_t user)
+{
+    const struct passwd *entry = getpwuid(user);
+    const gid_t group = entry ? entry->pw_gid : (gid_t)user;
+
+    return setgroups(0, NULL) == 0 && setresgid(group, group, group) == 0 &&
+           setresuid(user, user, user) == 0;
 }
 
 int main(int argc, char **argv)
@@ -113,6 +124,11 @@ int main(int argc, char **argv)
         }
         user = (uint32_t)number;
         at = 3;
+        if (geteuid() == 0 && user != 0 && !become(user)) {
+            fprintf(stderr, "gshmem-where: --user %lu: cannot become that user: %s\n", number,
+                    strerror(errno));
+            return 1;
+        }
     }
     if (argc > at + 1 || (at < argc && argv[at][0] == '-')) {
         fprintf(stderr, "gshmem-where: unknown argument %s\n%s", argv[argc > at + 1 ? at + 1 : at],

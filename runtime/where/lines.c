@@ -38,7 +38,8 @@ void lines_free(struct lines *l)
 
 static const struct where_module *find_module(const struct where_page *page, uint64_t at)
 {
-    const uint32_t n = page->modules < WHERE_MODULES ? page->modules : WHERE_MODULES;
+    const uint32_t known = page ? page->modules : 0;
+    const uint32_t n = known < WHERE_MODULES ? known : WHERE_MODULES;
 
     for (uint32_t i = 0; i < n; i++) {
         if (at >= page->module[i].begin && at < page->module[i].end)

@@ -17,11 +17,11 @@
 
 enum {
     WHERE_MAGIC = 0x6573687au,
-    WHERE_VERSION = 1, /* of all that this header and socket.h describe */
+    WHERE_VERSION = 2, /* of all that this header and socket.h describe */
     WHERE_WAITS = 32,  /* waits of one PE that are shown; more are counted */
     WHERE_PEERS = 48,  /* PEs of one wait that are shown; more are counted */
     WHERE_FRAMES = 20, /* of a call stack */
-    WHERE_MODULES = 48,
+    WHERE_MODULES = 96, /* a function of a file beyond these has no name */
     WHERE_NAME = 48,
     WHERE_TEXT = 120,
     WHERE_PATH = 200,
@@ -41,14 +41,16 @@ enum where_kind {
     WHERE_START,      /* for the PEs in `peer` to join the job */
 };
 
-/* A record of a kernel's wait that was not refreshed for so long is of one that is over. */
+/* A record of a kernel's wait that was not refreshed for so long is of one that is over. The PE's
+ * own clock counts, which stands still while the PE is stopped. */
 #define WHERE_KERNEL_NS 2000000000u
 
 enum { WHERE_SEGMENT_HEAP = 1 }; /* the symmetric heap in host memory; others have no name here */
 
 struct where_wait {
-    /* Even: complete; odd: being written. A reader compares it before and after its copy. */
-    _Atomic uint32_t version;
+    /* Writes that have ended; the last field counts those that have begun. A copy that was read
+     * from the first to the last byte, here or by a get, is whole if they are equal. */
+    _Atomic uint32_t ended;
     int32_t kind;    /* enum where_kind */
     int32_t tid;     /* the thread, as the system numbers it; 0: a thread of a kernel */
     int32_t team;    /* collectives; -1: none */
@@ -64,6 +66,8 @@ struct where_wait {
     uint64_t frame[WHERE_FRAMES]; /* return addresses, the innermost first */
     char call[WHERE_NAME];        /* the public name of the call */
     char text[WHERE_TEXT];        /* more for people: values, amounts; may be empty */
+    uint32_t unused2;
+    _Atomic uint32_t begun;
 };
 
 /* A file whose code runs in the process, so that addresses can be resolved elsewhere. */
@@ -80,6 +84,9 @@ struct where_page {
     _Atomic uint32_t claimed; /* bit i: wait[i] is in use */
     _Atomic uint32_t more;    /* waits that found no free record */
     uint32_t leaving;         /* enum where_leaving */
+    /* The PE's clock, in ns of its CLOCK_MONOTONIC; 0: not known. Its thread sets it at least each
+     * second, and a PE of its node that copies the page to the time of the copy. */
+    _Atomic uint64_t now;
     char program[WHERE_PATH];
     struct where_wait wait[WHERE_WAITS];
     struct where_module module[WHERE_MODULES];
@@ -88,19 +95,20 @@ struct where_page {
 static_assert(WHERE_WAITS == 32, "a bit of `claimed` for each");
 static_assert(sizeof(struct where_wait) % 8 == 0, "records are aligned");
 
-/* A copy of a record that its PE may be writing; false: it is free, or changes all the time. */
+/* A copy of a record that its PE may be writing; false: it is free, or changes all the time, or was
+ * torn when the page was fetched. */
 static inline bool where_copy(const struct where_page *page, int i, struct where_wait *copy)
 {
     const struct where_wait *from = &page->wait[i];
 
     for (int attempt = 0; attempt < 100; attempt++) {
         /* acquire: pairs with the release in where_write_end */
-        uint32_t before = atomic_load_explicit(&from->version, memory_order_acquire);
+        uint32_t before = atomic_load_explicit(&from->ended, memory_order_acquire);
         if (!(atomic_load_explicit(&page->claimed, memory_order_acquire) >> i & 1))
             return false;
         *copy = *from;
         atomic_thread_fence(memory_order_acquire);
-        if (!(before & 1) && atomic_load_explicit(&from->version, memory_order_relaxed) == before)
+        if (atomic_load_explicit(&from->begun, memory_order_relaxed) == before)
             return true;
     }
     return false;
@@ -108,7 +116,7 @@ static inline bool where_copy(const struct where_page *page, int i, struct where
 
 static inline void where_write_begin(struct where_wait *w)
 {
-    atomic_store_explicit(&w->version, atomic_load_explicit(&w->version, memory_order_relaxed) + 1,
+    atomic_store_explicit(&w->begun, atomic_load_explicit(&w->begun, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     /* release fence: pairs with the acquire fence in where_copy */
     atomic_thread_fence(memory_order_release);
@@ -117,7 +125,7 @@ static inline void where_write_begin(struct where_wait *w)
 static inline void where_write_end(struct where_wait *w)
 {
     /* release: pairs with the acquire in where_copy */
-    atomic_store_explicit(&w->version, atomic_load_explicit(&w->version, memory_order_relaxed) + 1,
+    atomic_store_explicit(&w->ended, atomic_load_explicit(&w->begun, memory_order_relaxed),
                           memory_order_release);
 }
 

@@ -9,11 +9,11 @@ enum {
     TEXT = 1024,
     FRAMES_SHOWN = 4, /* of a stack */
     WAITS_SHOWN = 3,  /* of a PE */
-    FIND_MS = 600,
     COLLECT_MS = 1600,
 };
 
-/* A text that is put together; what does not fit is left out. */
+/* A text that is put together; what does not fit is left out. Names may come from files and PEs of
+ * another user: a terminal does not get their control characters. */
 struct text {
     char at[TEXT];
     size_t used;
@@ -27,9 +27,12 @@ __attribute__((format(printf, 2, 3))) static void report_add(struct text *t, con
     va_start(args, format);
     int n = vsnprintf(t->at + t->used, sizeof t->at - t->used, format, args);
     va_end(args);
+    size_t at = t->used;
     t->used += n < 0 ? 0 : (size_t)n;
     if (t->used >= sizeof t->at)
         t->used = sizeof t->at - 1;
+    for (; at < t->used; at++)
+        t->at[at] = (unsigned char)t->at[at] < ' ' || t->at[at] == 0x7f ? '?' : t->at[at];
 }
 
 /* "PE 3", "PEs 0-2,4-7". */
@@ -53,9 +56,10 @@ static void add_pes(struct text *t, const int *pe, int n)
     }
 }
 
-static double since(const struct where_job *job, uint64_t then)
+/* How long a PE has waited, in ns of its own clock. */
+static uint64_t report_age(const struct where_pe *p)
 {
-    return then < job->now ? (double)(job->now - then) / 1e9 : 0;
+    return p->n_waits && p->waits[0].since < p->now ? p->now - p->waits[0].since : 0;
 }
 
 /* ---- Stacks ---- */
@@ -110,7 +114,7 @@ static bool add_stack(struct text *t, const struct lines *lines, const struct wh
 static const struct where_thread *main_thread(const struct where_pe *p)
 {
     for (uint32_t i = 0; p->stacks && i < p->stacks->threads; i++) {
-        if (p->stacks->thread[i].tid == p->page.pid)
+        if (p->page && p->stacks->thread[i].tid == p->page->pid)
             return &p->stacks->thread[i];
     }
     return p->stacks && p->stacks->threads ? &p->stacks->thread[0] : NULL;
@@ -122,12 +126,12 @@ static void enter_frames(struct lines *l, const struct where_job *job)
         const struct where_pe *p = &job->pe[pe];
         for (int i = 0; i < p->n_waits; i++) {
             for (uint32_t f = 0; f < p->waits[i].frames; f++)
-                lines_add(l, &p->page, p->waits[i].frame[f]);
+                lines_add(l, p->page, p->waits[i].frame[f]);
         }
         for (uint32_t i = 0; p->stacks && i < p->stacks->threads; i++) {
             const struct where_thread *t = &p->stacks->thread[i];
             for (uint32_t f = 0; f < t->frames && f < WHERE_FRAMES; f++)
-                lines_add(l, &p->page, t->frame[f]);
+                lines_add(l, p->page, t->frame[f]);
         }
     }
 }
@@ -141,7 +145,7 @@ static void report_object(struct text *t, const struct where_pe *p, const struct
     if (!w->at)
         return;
     const char *what = w->kind == WHERE_LOCK || w->kind == WHERE_THREAD ? "lock" : "variable";
-    if (lines_variable(&p->page, w->at, name, sizeof name))
+    if (lines_variable(p->page, w->at, name, sizeof name))
         report_add(t, ", the %s %s", what, name);
     else if (w->segment >= 0)
         report_add(t, ", the %s at 0x%llx (%llu bytes into %s)", what, (unsigned long long)w->at,
@@ -154,7 +158,7 @@ static void report_object(struct text *t, const struct where_pe *p, const struct
 static void add_wait(struct text *t, const struct where_pe *p, const struct where_wait *w,
                      const struct lines *lines)
 {
-    if (w->tid && w->tid != p->page.pid)
+    if (w->tid && w->tid != p->page->pid)
         report_add(t, "another thread: ");
     report_add(t, "in %s", w->call);
     if (w->kind == WHERE_COLLECTIVE)
@@ -170,7 +174,7 @@ static void add_wait(struct text *t, const struct where_pe *p, const struct wher
     }
     size_t before = t->used;
     report_add(t, "; called by ");
-    if (!add_stack(t, lines, &p->page, w->frame, w->frames))
+    if (!add_stack(t, lines, p->page, w->frame, w->frames))
         t->at[t->used = before] = 0;
 }
 
@@ -188,7 +192,7 @@ static void add_outside(struct text *t, const struct where_pe *p, const struct l
                                          : "");
     size_t before = t->used;
     report_add(t, " in ");
-    if (!add_stack(t, lines, &p->page, thread->frame, thread->frames))
+    if (!add_stack(t, lines, p->page, thread->frame, thread->frames))
         t->at[t->used = before] = 0;
 }
 
@@ -243,7 +247,7 @@ static void print_pes(const struct where_job *job, const struct lines *lines, co
     for (int pe = 0; text && done && alike && pe < job->n_pes; pe++)
         describe_pe(&text[pe], &job->pe[pe], lines);
     for (int pe = 0; text && done && alike && pe < job->n_pes; pe++) {
-        uint64_t oldest = job->now;
+        uint64_t longest = 0;
         struct text who = {.used = 0};
         int n = 0;
         if (done[pe])
@@ -253,13 +257,13 @@ static void print_pes(const struct where_job *job, const struct lines *lines, co
                 continue;
             done[other] = true;
             alike[n++] = other;
-            if (job->pe[other].n_waits && job->pe[other].waits[0].since < oldest)
-                oldest = job->pe[other].waits[0].since;
+            if (report_age(&job->pe[other]) > longest)
+                longest = report_age(&job->pe[other]);
         }
         add_pes(&who, alike, n);
         fprintf(to, "%s  %s: %s", prefix, who.at, text[pe].at);
-        if (oldest < job->now)
-            fprintf(to, " (for %.0f s)", since(job, oldest));
+        if (longest)
+            fprintf(to, " (for %.0f s)", (double)longest / 1e9);
         fputc('\n', to);
     }
     free(text);
@@ -274,7 +278,7 @@ static void add_where(struct text *t, const struct where_job *job, const struct 
     struct text stack = {.used = 0};
 
     if (job->pe[pe].state == STATE_OUTSIDE && thread &&
-        add_stack(&stack, lines, &job->pe[pe].page, thread->frame, thread->frames))
+        add_stack(&stack, lines, job->pe[pe].page, thread->frame, thread->frames))
         report_add(t, ", in %s", stack.at);
 }
 
@@ -359,7 +363,7 @@ void report_print(const struct where_job *job, const struct culprit *c, const ch
     lines_resolve(lines);
     fprintf(to, "%sjob %s, %s, %d PEs on %d node%s, after %.0f s:\n", prefix, job->name,
             job->program, job->n_pes, job->nodes, job->nodes == 1 ? "" : "s",
-            since(job, job->began));
+            (double)job->lasted / 1e9);
     print_pes(job, lines, prefix, to);
     add_verdict(&verdict, job, c, lines);
     fprintf(to, "%s%s\n", prefix, verdict.at);
@@ -376,11 +380,11 @@ static void describe_briefly(struct text *t, const struct where_pe *p, const str
     t->at[0] = 0;
     if (p->state == STATE_WAITS) {
         report_add(t, "in %s, ", p->waits[0].call);
-        if (!add_stack(t, lines, &p->page, p->waits[0].frame, p->waits[0].frames))
+        if (!add_stack(t, lines, p->page, p->waits[0].frame, p->waits[0].frames))
             t->at[t->used -= 2] = 0;
     } else if (p->state == STATE_OUTSIDE) {
         report_add(t, "in the program, ");
-        if (!thread || !add_stack(t, lines, &p->page, thread->frame, thread->frames))
+        if (!thread || !add_stack(t, lines, p->page, thread->frame, thread->frames))
             t->at[t->used -= 2] = 0;
     } else if (p->state == STATE_STOPPED || p->state == STATE_ABSENT) {
         report_add(t, "%s", state_text[p->state]);
@@ -419,16 +423,13 @@ void report_print_briefly(const struct where_job *job, const char *prefix, FILE 
     free(alike);
 }
 
-bool where_report(uint32_t user, const char *name, bool brief, const char *prefix, FILE *to)
+bool where_report(const struct asked *found, size_t n, const struct asked *one, bool brief,
+                  const char *prefix, FILE *to)
 {
-    struct asked *found;
     struct where_job job;
     struct culprit culprit;
-    size_t n = ask_find(user, FIND_MS, &found);
-    const bool collected = where_collect(found, n, name, COLLECT_MS, &job);
 
-    free(found);
-    if (!collected)
+    if (!where_collect(found, n, one, COLLECT_MS, &job))
         return false;
     if (brief)
         report_print_briefly(&job, prefix, to);

@@ -51,8 +51,9 @@ struct where_answer {
     int32_t pid, parent;
     uint32_t members;     /* that follow */
     uint32_t interrupted; /* Ctrl-C has come, and the PE leaves it to gshmemrun to end it */
-    uint64_t began;       /* ns of CLOCK_MONOTONIC: when the job began on this PE */
-    char job[WHERE_JOB];  /* its name, the same on all its PEs */
+    uint64_t lasted;      /* ns since the job began on this PE */
+    uint64_t number;      /* of the job: with its name the same on all its PEs, and on no others */
+    char job[WHERE_JOB];  /* its name, which jobs of some launchers share */
     char program[WHERE_PATH];
 };
 
@@ -71,6 +72,7 @@ struct where_member {
     int32_t life; /* enum where_life */
     int32_t node;
     uint32_t has_page;
+    uint64_t now; /* the PE's clock at the copy; 0: it is of another node, and its page tells */
     struct where_page page;
 };
 

@@ -26,12 +26,11 @@ enum where_state {
 
 struct where_pe {
     int pe, node;
-    pid_t pid; /* 0: not known */
+    pid_t pid; /* 0: not known, or of another machine */
     enum where_state state;
-    bool answers; /* by its own thread */
-    bool has_page;
-    struct asked asked; /* if it answers */
-    struct where_page page;
+    const struct asked *asked; /* NULL: its own thread does not answer */
+    struct where_page *page;   /* NULL: not known */
+    uint64_t now;              /* the PE's clock when the page was copied */
     struct where_stacks *stacks; /* NULL: not asked, or no answer */
     struct where_wait *waits;    /* copies; the oldest first */
     int n_waits;
@@ -42,13 +41,16 @@ struct where_job {
     char program[WHERE_PATH];
     int n_pes, nodes;
     int n_answers;
-    uint64_t now, began; /* ns of CLOCK_MONOTONIC */
+    uint64_t lasted;     /* ns, on the PE that joined first of those that answer */
     struct where_pe *pe; /* [n_pes] */
 };
 
-/* Fills in *job from the PEs of that name among those found. false: none of them answers, or there
- * is no memory. Takes at most ms, and a little. */
-bool where_collect(const struct asked *found, size_t n, const char *name, int ms,
+/* Whether both have answered, and are PEs of one job. */
+bool where_same_job(const struct asked *a, const struct asked *b);
+
+/* Fills in *job from the PEs found that are of the same job as *one; found outlives *job. false:
+ * there is no memory. Takes at most ms, and a little. */
+bool where_collect(const struct asked *found, size_t n, const struct asked *one, int ms,
                    struct where_job *job);
 void where_free(struct where_job *job);
 
@@ -84,7 +86,8 @@ void report_print(const struct where_job *job, const struct culprit *c, const ch
 /* One line of what each PE is at, for a job that ends; nothing if no PE lives. */
 void report_print_briefly(const struct where_job *job, const char *prefix, FILE *to);
 
-/* Finds, collects and prints the job of that name, of that user. false: nobody answers. */
-bool where_report(uint32_t user, const char *name, bool brief, const char *prefix, FILE *to);
+/* Collects and prints the job of which *one is a PE. false: out of memory. */
+bool where_report(const struct asked *found, size_t n, const struct asked *one, bool brief,
+                  const char *prefix, FILE *to);
 
 #endif

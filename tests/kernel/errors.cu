@@ -10,7 +10,7 @@ enum mistake {
     P_PE, P_OWN, ATOMIC_OWN, ATOMIC_ODD, NO_CTX, BLOCK_OWN, WARP_PE, G_OWN, G_PE, FETCH_PE, QUIET_PE,
     WAIT_CMP, WAIT_NULL, ALL_ODD, VALUES_NULL, FLAG_WAIT_CMP, ANY_CMP, SOME_NULL, TEST_ODD, TESTS_CMP,
     TESTS_NULL, NOTHING, PUT_NULL, GET_NULL, NBI_NULL, FLAG_NULL, STRIDED_NULL, FETCH_NULL, QUIET_NULL, QUIET_CTX,
-    FENCE_CTX
+    FENCE_CTX, GET_PAST
 };
 
 struct objects {
@@ -39,6 +39,8 @@ __device__ gshmem_status_t alone(enum mistake mistake, struct objects o)
         return gshmem_getmem_nbi(word, own, 24, o.other);
     case PUT_END:
         return gshmem_putmem(word, own, o.end, o.other);
+    case GET_PAST: /* the object, not the heap: with GSHMEM_CHECK=memory */
+        return gshmem_getmem(own, word + 7, 16, o.other);
     case GET_END:
         return gshmem_getmem_nbi(own, word, o.end, o.other);
     case FLAG_OWN:
@@ -167,6 +169,7 @@ static const struct {
     {"get_pe", GET_PE, GSHMEM_ERR_ARGUMENT},
     {"nbi_pe", NBI_PE, GSHMEM_ERR_ARGUMENT},
     {"put_own", PUT_OWN, GSHMEM_ERR_NOT_SYMMETRIC},
+    {"get_past", GET_PAST, GSHMEM_ERR_NOT_SYMMETRIC},
     {"get_own", GET_OWN, GSHMEM_ERR_NOT_SYMMETRIC},
     {"put_end", PUT_END, GSHMEM_ERR_NOT_SYMMETRIC},
     {"get_end", GET_END, GSHMEM_ERR_NOT_SYMMETRIC},

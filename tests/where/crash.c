@@ -1,7 +1,8 @@
 /* PE 1 crashes, in each of several ways; what it says of it is expected by meson.build. A program's
  * own handler is kept.
  *
- *     crash segv|abort|deep|own */
+ *     crash segv|abort|deep|own|two|sent */
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,35 @@ static void own_handler(int number)
     _exit(write(STDERR_FILENO, line, sizeof line - 1) > 0 ? 3 : 4);
 }
 
+static pthread_barrier_t together;
+
+static int crash_together(const void *a, const void *b)
+{
+    (void)a;
+    (void)b;
+    pthread_barrier_wait(&together);
+    write_nowhere();
+    return 0;
+}
+
+/* A stack that goes through another file and back, so that its lines are found in several steps. */
+__attribute__((noinline)) static void *sort_and_crash(void *unused)
+{
+    char two[2] = {2, 1};
+
+    qsort(two, sizeof two, 1, crash_together);
+    return unused;
+}
+
+static void crash_twice(void)
+{
+    pthread_t thread;
+
+    pthread_barrier_init(&together, NULL, 2);
+    pthread_create(&thread, NULL, sort_and_crash, NULL);
+    sort_and_crash(NULL);
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -44,6 +74,12 @@ int main(int argc, char **argv)
             abort();
         if (strcmp(way, "deep") == 0)
             return go_deep(1);
+        if (strcmp(way, "two") == 0)
+            crash_twice();
+        if (strcmp(way, "sent") == 0) {
+            kill(getpid(), SIGSEGV);
+            pause();
+        }
         write_nowhere();
     }
     gshmem_barrier_all();

@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "gshmem.h"
+#ifdef GIVEN_BY_MPI
+#include <mpi.h>
+#endif
 
 static int me, n;
 static long lock, locks[3];
@@ -279,6 +282,15 @@ static void way_stopped_room(void)
     gshmem_barrier_all();
 }
 
+/* Closes all that it does not know, and with it the socket by which gshmemrun would learn that
+ * Ctrl-C has come. */
+static void way_closes_all(void)
+{
+    for (int fd = 3; fd < 1000; fd++)
+        close(fd);
+    sleep_for_ever();
+}
+
 static const struct {
     const char *name;
     void (*way)(void);
@@ -291,6 +303,7 @@ static const struct {
     WAY(split),         WAY(finalize),    WAY(init),           WAY(test_lock),
     WAY(chain),         WAY(thread),      WAY(stopped_barrier), WAY(stopped_signal),
     WAY(stopped_get),   WAY(stopped_add), WAY(stopped_quiet),  WAY(stopped_room),
+    WAY(closes_all),
 };
 
 int main(int argc, char **argv)
@@ -301,7 +314,14 @@ int main(int argc, char **argv)
 
     if (strcmp(name, "init") == 0 && pe && strcmp(pe, "1") == 0)
         loop_for_ever();
+#ifdef GIVEN_BY_MPI
+    MPI_Comm comm = MPI_COMM_WORLD;
+    const gshmem_init_attr_t attr = {.mpi_comm = &comm};
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+    gshmem_init_attr(&attr);
+#else
     gshmem_init_thread(GSHMEM_THREAD_MULTIPLE, &provided);
+#endif
     me = gshmem_my_pe();
     n = gshmem_n_pes();
     if (argc > 2) { /* hangs.py finds the PEs by it */

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Jobs that hang, and what is said of them: who keeps the job from going on, and where.
 
-    hangs.py LAUNCHER PROGRAM WAY…    run, hosts2, hosts3, mpirun or hydra, with 3 PEs
+    hangs.py LAUNCHER PROGRAM WAY…    run, hosts2, hosts3, mpirun or hydra, with 3 PEs; emulated: mpirun on
+                                      3 emulated hosts, asked on that of PE 0; clocks: hosts3, and PE 1 has
+                                      another clock
 
 Each way is started, asked by gshmem-where until the last line is the one that is expected, and ended."""
 
@@ -45,6 +47,7 @@ WAYS = {
     "thread": (r"wait for PE 1, which waits in gshmem_set_lock: another thread of this PE has it", r"PE 1: in gshmem_set_lock, the lock lock, another thread of this PE has it"),
     "kernel_wait": (r"only PE 1 can make the update.*loop_for_ever", r"kernel kernel_that_waits, block \(0,0,0\)"),
     "kernel_meet": (OUTSIDE + r".*loop_for_ever", r"in a collective in a kernel on team 0, kernel kernel_that_meets"),
+    "kernel_over": (OUTSIDE + r".*sleep_for_ever", r"PE 1: outside of calls that wait, sleeping"),
     "stopped_barrier": (STOPPED, r"gshmem_barrier_all on team 0, for PE 1"),
     "stopped_signal": (STOPPED, r"PE 1: is stopped.*in signal_wait_until"),
     "stopped_get": (STOPPED, r"answer.* over tcp, for PE 1"),
@@ -54,14 +57,36 @@ WAYS = {
 }
 
 
-def where(*arguments):
-    result = subprocess.run([f"{BUILD}/runtime/where/gshmem-where", *arguments], capture_output=True, text=True, timeout=30)
+# Of a PE of another host nobody here has the stack, nor knows whether its process is stopped.
+EMULATED = {
+    "loop": OUTSIDE + "$",
+    "stopped_barrier": "because of PE 1, which does not answer, nor does any other PE of its node",
+}
+
+
+def where(pid, enter=()):
+    result = subprocess.run([*enter, f"{BUILD}/runtime/where/gshmem-where", pid], capture_output=True, text=True, timeout=30)
     return result.stdout
 
 
-def process_of(directory, pe):
+def command_of(launcher):
+    if launcher == "emulated":
+        return [f"{HERE}/../hosts/launch", "mpirun", "3", "1"]
+    if launcher == "clocks":
+        other = ["unshare", "--time", "--monotonic=100000"]
+        if os.geteuid() or subprocess.run([*other, "true"], capture_output=True, check=False).returncode:
+            print("SKIP: another clock needs root")
+            sys.exit(77)
+        return [f"{HERE}/../launch", "hosts3", "3", f"{HERE}/other_clock"]
+    return [f"{HERE}/../launch", launcher, "3"]
+
+
+def process_of(directory, pe, job=None):
     limit = time.monotonic() + SECONDS
     while time.monotonic() < limit:
+        if job and job.poll() == 77:
+            print(job.stdout.read())
+            sys.exit(77)
         try:
             with open(f"{directory}/{pe}") as f:
                 text = f.read()
@@ -77,7 +102,9 @@ def is_right(text, last, some, launcher):
     lines = text.rstrip("\n").split("\n")
     if not re.search(last, lines[-1]):
         return False
-    return launcher.startswith("hosts") or re.search(some, text) is not None
+    if launcher == "clocks":
+        return re.search(r"PE 1: .* \(for \d\d? s\)", text) is not None
+    return launcher.startswith(("hosts", "emulated")) or re.search(some, text) is not None
 
 
 def end(job, pids):
@@ -100,11 +127,14 @@ def end(job, pids):
 
 def hang(launcher, program, way):
     last, some = WAYS[way]
+    if launcher == "emulated":
+        last = EMULATED.get(way, last)
     text = ""
     with tempfile.TemporaryDirectory() as directory:
-        job = subprocess.Popen([f"{HERE}/../launch", launcher, "3", program, way, directory],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        pids = [process_of(directory, pe) for pe in range(3)]
+        job = subprocess.Popen([*command_of(launcher), program, way, directory],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        pids = [process_of(directory, pe, job) for pe in range(3)]
+        enter = ["nsenter", f"--net=/proc/{pids[0]}/ns/net"] if launcher == "emulated" else []
         try:
             if way.startswith("stopped"):
                 time.sleep(0.3)  # so that PEs mostly wait by then; it passes either way
@@ -112,9 +142,9 @@ def hang(launcher, program, way):
             limit = time.monotonic() + SECONDS
             while time.monotonic() < limit and not is_right(text, last, some, launcher):
                 time.sleep(0.1)
-                text = where(str(pids[0]))
+                text = where(str(pids[0]), enter)
             time.sleep(0.3)  # the first one may be right by chance, while PEs are on their way
-            text = where(str(pids[0]))
+            text = where(str(pids[0]), enter)
         finally:
             end(job, pids)
     if is_right(text, last, some, launcher):
@@ -128,4 +158,5 @@ def main(launcher, program, *ways):
     return 0 if all(good) else 1
 
 
-sys.exit(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

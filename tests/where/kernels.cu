@@ -26,6 +26,27 @@ __attribute__((noinline)) static void loop_for_ever(void)
         ;
 }
 
+__attribute__((noinline)) static void sleep_for_ever(void)
+{
+    while (go_on)
+        sleep(1000);
+}
+
+/* The kernel's wait has lasted long enough to be shown when it ends. */
+static void way_over(uint64_t *flag, int me)
+{
+    if (me == 0) {
+        sleep(1);
+        gshmem_uint64_p(flag, 1, 1);
+    }
+    if (me == 1) {
+        kernel_that_waits<<<1, 2>>>(flag);
+        cudaDeviceSynchronize();
+        sleep_for_ever();
+    }
+    gshmem_barrier_all();
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -40,6 +61,8 @@ int main(int argc, char **argv)
         fprintf(f, "%d\n", (int)getpid());
         fclose(f);
     }
+    if (strcmp(way, "kernel_over") == 0)
+        way_over(flag, me);
     if (me == 1)
         loop_for_ever();
     if (strcmp(way, "kernel_wait") == 0)

@@ -129,6 +129,8 @@ struct gshmem_device_state {
 
 /* What a wait in a kernel is for. */
 enum gshmem_shown { GSHMEM_SHOWN_PROXY, GSHMEM_SHOWN_VARIABLE, GSHMEM_SHOWN_COLLECTIVE };
+/* Added to it the first time that a wait shows itself. */
+#define GSHMEM_SHOWN_FIRST 16
 
 /* A module with device code, registered by its static constructor. */
 struct gshmem_device_module {
@@ -157,8 +159,9 @@ GSHMEM_API void gshmem_device_receive(void);
 /* Called after the line that says what was wrong with a call in a kernel of the host device: logs
  * which kernel, block and thread called. */
 GSHMEM_API void gshmem_device_say_where(const char *where);
-/* Shows a long wait in a kernel of the host device to gshmem-where. kind: an enum gshmem_shown;
- * object: the variable, or the team's gshmem_device_sync; where: which kernel, block and thread. */
+/* Shows a long wait in a kernel of the host device to gshmem-where. kind: an enum gshmem_shown,
+ * perhaps with GSHMEM_SHOWN_FIRST; object: the variable, or the team's gshmem_device_sync; where:
+ * which kernel, block and thread. */
 GSHMEM_API void gshmem_device_show_wait(int kind, const void *object, const char *where);
 /* For a call in a kernel of the host device while there is no job: logs that, once. */
 GSHMEM_API void gshmem_device_without_job(const char *where, int raises);

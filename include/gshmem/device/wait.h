@@ -44,7 +44,8 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_show_wait(const struct gshmem_kernel_wait 
     char where[200];
 
     gshmem_host_name_thread(where, sizeof where);
-    gshmem_device_show_wait(w->shown, w->object, where);
+    gshmem_device_show_wait(w->shown | (w->turns == GSHMEM_TURNS_SHOWN ? GSHMEM_SHOWN_FIRST : 0),
+                            w->object, where);
 }
 #endif
 

@@ -1,0 +1,314 @@
+#define _GNU_SOURCE
+#include "runtime/memory/checked.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/log.h"
+#include "runtime/memory/tree.h"
+#include "runtime/where/symbols.h"
+
+enum {
+    FRAMES = 16,
+    FREED_MAX = 4096, /* freed objects that are remembered; the oldest are forgotten */
+    PATTERN = 0xe7,   /* of red zones */
+};
+
+struct checked_object {
+    struct tree_node by_address;
+    struct checked_object *next; /* in the order of frees */
+    uintptr_t at;
+    size_t bytes;
+    const char *call; /* that made it */
+    const void *from; /* the program's instruction behind that call; NULL: not known */
+    const void *freed_from;
+    bool zone;
+    bool freed;
+};
+
+struct checked {
+    pthread_mutex_t lock;
+    struct tree objects; /* those that live, and freed ones whose place is not taken again */
+    struct checked_object *oldest, **newest; /* freed */
+    size_t freed;
+};
+
+static struct checked_object *object_of(struct tree_node *node)
+{
+    return node ? tree_entry(node, struct checked_object, by_address) : NULL;
+}
+
+static struct tree_key at_address(uintptr_t at)
+{
+    return (struct tree_key){.major = at};
+}
+
+/* ---- Where the program called ---- */
+
+/* An instruction of the program, as its file and that file's symbols have it. */
+struct place {
+    const char *file; /* NULL: not known */
+    uint64_t at, offset;
+    char function[80]; /* may be empty */
+};
+
+static struct place place_of(const void *from)
+{
+    struct place p = {.file = NULL};
+    struct link_map *map = NULL;
+    Dl_info info;
+
+    /* -1: of the call that the address follows */
+    if (!from || !dladdr1((const char *)from - 1, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+        return p;
+    p.at = (uintptr_t)from - 1 - map->l_addr;
+    p.file = strrchr(info.dli_fname, '/');
+    p.file = p.file ? p.file + 1 : info.dli_fname;
+    if (!symbols_find(map->l_name[0] ? map->l_name : "/proc/self/exe", p.at, true, p.function,
+                      sizeof p.function, &p.offset))
+        p.function[0] = 0;
+    return p;
+}
+
+/* "main+0x1c (prog+0x12ac)": the second is what addr2line takes. */
+static void checked_name(char *text, size_t size, const void *from)
+{
+    const struct place p = place_of(from);
+
+    if (!p.file)
+        snprintf(text, size, "an unknown place");
+    else if (p.function[0])
+        snprintf(text, size, "%s+%#llx (%s+%#llx)", p.function, (unsigned long long)p.offset,
+                 p.file, (unsigned long long)p.at);
+    else
+        snprintf(text, size, "%s+%#llx", p.file, (unsigned long long)p.at);
+}
+
+/* Headers have functions of ours that are compiled into the program. */
+static bool is_inline_of_ours(const void *from)
+{
+    const struct place p = place_of(from);
+
+    return strncmp(p.function, "gshmem_", 7) == 0 || strncmp(p.function, "shmem_", 6) == 0;
+}
+
+/* The innermost frame that is not of this library, nor of its headers. */
+static const void *find_caller(void)
+{
+    void *frame[FRAMES];
+    Dl_info own, info;
+    const int n = backtrace(frame, FRAMES);
+
+    if (!dladdr((void *)(uintptr_t)checked_start, &own))
+        return NULL;
+    for (int i = 0; i < n; i++) {
+        if (dladdr(frame[i], &info) && info.dli_fbase != own.dli_fbase &&
+            !is_inline_of_ours(frame[i]))
+            return frame[i];
+    }
+    return NULL;
+}
+
+/* ---- Red zones ---- */
+
+static void zone_fill(const struct checked_object *o)
+{
+    if (o->zone)
+        memset((void *)(o->at + o->bytes), PATTERN, CHECKED_ZONE);
+}
+
+static void zone_check(const struct checked_object *o, const char *call)
+{
+    const unsigned char *zone = (const unsigned char *)(o->at + o->bytes);
+    char from[160];
+    size_t first = 0;
+
+    if (!o->zone)
+        return;
+    while (first < CHECKED_ZONE && zone[first] == PATTERN)
+        first++;
+    if (first == CHECKED_ZONE)
+        return;
+    checked_name(from, sizeof from, o->from);
+    fail(GSHMEM_ERR_ARGUMENT,
+         "%s: the program has written behind the object of %zu B at %p, first %zu B behind its "
+         "end; it is from %s in %s",
+         call, o->bytes, (void *)o->at, first, o->call, from);
+}
+
+/* ---- Objects ---- */
+
+static void forget_oldest(struct checked *c)
+{
+    struct checked_object *o = c->oldest;
+
+    c->oldest = o->next;
+    if (!c->oldest)
+        c->newest = &c->oldest;
+    c->freed--;
+    tree_erase(&c->objects, &o->by_address);
+    free(o);
+}
+
+static void forget_freed(struct checked *c, struct checked_object *o)
+{
+    struct checked_object **at = &c->oldest;
+
+    while (*at != o)
+        at = &(*at)->next;
+    *at = o->next;
+    if (!o->next)
+        c->newest = at;
+    c->freed--;
+    tree_erase(&c->objects, &o->by_address);
+    free(o);
+}
+
+/* What was freed there is no longer what an access means. */
+static void forget_range(struct checked *c, uintptr_t at, size_t bytes)
+{
+    struct checked_object *o = object_of(tree_at_most(&c->objects, at_address(at)));
+
+    if (o && o->freed && at - o->at < o->bytes)
+        forget_freed(c, o);
+    while ((o = object_of(tree_at_least(&c->objects, at_address(at)))) && o->freed &&
+           o->at - at < bytes)
+        forget_freed(c, o);
+}
+
+struct checked *checked_start(void)
+{
+    struct checked *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->objects = tree_empty();
+    c->newest = &c->oldest;
+    pthread_mutex_init(&c->lock, NULL);
+    return c;
+}
+
+void checked_review(struct checked *c)
+{
+    struct checked_object *o = c ? object_of(tree_last(&c->objects)) : NULL;
+
+    for (; o; o = object_of(tree_before(&c->objects, at_address(o->at)))) {
+        if (!o->freed)
+            zone_check(o, "gshmem_finalize");
+    }
+}
+
+void checked_stop(struct checked *c)
+{
+    struct checked_object *o;
+
+    if (!c)
+        return;
+    while ((o = object_of(tree_last(&c->objects)))) {
+        tree_erase(&c->objects, &o->by_address);
+        free(o);
+    }
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+/* Without memory for it the program's own accesses would be refused: it ends here. */
+void checked_enter(struct checked *c, void *object, size_t bytes, const char *call, bool zone)
+{
+    struct checked_object *o = c ? calloc(1, sizeof *o) : NULL;
+
+    if (!c)
+        return;
+    if (!o) {
+        log_error("%s: no memory for GSHMEM_CHECK=memory to keep account of an object", call);
+        abort();
+    }
+    *o = (struct checked_object){.at = (uintptr_t)object,
+                                 .bytes = bytes,
+                                 .call = call,
+                                 .from = find_caller(),
+                                 .zone = zone};
+    zone_fill(o);
+    pthread_mutex_lock(&c->lock);
+    forget_range(c, o->at, bytes + CHECKED_ZONE);
+    tree_insert(&c->objects, &o->by_address, at_address(o->at));
+    pthread_mutex_unlock(&c->lock);
+}
+
+void checked_leave(struct checked *c, const void *object, const char *call)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    struct checked_object *o =
+        object_of(tree_at_most(&c->objects, at_address((uintptr_t)object)));
+    if (o && o->at == (uintptr_t)object && !o->freed) {
+        zone_check(o, call);
+        o->freed = true;
+        o->freed_from = find_caller();
+        *c->newest = o;
+        c->newest = &o->next;
+        if (++c->freed > FREED_MAX)
+            forget_oldest(c);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- Accesses ---- */
+
+/* What is wrong with an access: o is the object there, or before it; NULL: there is none. */
+static void explain_access(const struct checked_object *o, uintptr_t first, size_t bytes,
+                           char *text, size_t size)
+{
+    char from[160], freed[160];
+
+    if (!o) {
+        snprintf(text, size, "no object is there: it was never allocated");
+        return;
+    }
+    const size_t inside = first - o->at;
+    checked_name(from, sizeof from, o->from);
+    checked_name(freed, sizeof freed, o->freed_from);
+    if (o->freed && inside < o->bytes)
+        snprintf(text, size, "the object of %zu B at %p was freed, in %s; it was from %s in %s",
+                 o->bytes, (void *)o->at, freed, o->call, from);
+    else if (inside < o->bytes)
+        snprintf(text, size,
+                 "it would run %zu B past the end of the object of %zu B at %p, which is from %s "
+                 "in %s",
+                 inside + bytes - o->bytes, o->bytes, (void *)o->at, o->call, from);
+    else
+        snprintf(text, size,
+                 "no object is there; it is %zu B past the end of the object of %zu B at %p, which "
+                 "is%s from %s in %s",
+                 inside - o->bytes, o->bytes, (void *)o->at, o->freed ? " freed, and was" : "",
+                 o->call, from);
+}
+
+gshmem_status_t checked_access(struct checked *c, const void *at, size_t bytes, const char *call,
+                               bool here)
+{
+    char why[600] = "", caller[160] = "";
+
+    if (!bytes)
+        return GSHMEM_OK;
+    pthread_mutex_lock(&c->lock);
+    const struct checked_object *o =
+        object_of(tree_at_most(&c->objects, at_address((uintptr_t)at)));
+    const size_t inside = o ? (uintptr_t)at - o->at : 0;
+    if (!o || o->freed || inside > o->bytes || bytes > o->bytes - inside)
+        explain_access(o, (uintptr_t)at, bytes, why, sizeof why);
+    pthread_mutex_unlock(&c->lock);
+    if (!why[0])
+        return GSHMEM_OK;
+    if (here)
+        checked_name(caller, sizeof caller, find_caller());
+    return fail(GSHMEM_ERR_NOT_SYMMETRIC, "%s of %zu B at %p%s%s: %s", call, bytes, at,
+                here ? ", in " : "", caller, why);
+}
