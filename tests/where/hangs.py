@@ -107,12 +107,24 @@ def is_right(text, last, some, launcher):
     return launcher.startswith(("hosts", "emulated")) or re.search(some, text) is not None
 
 
-def end(job, pids):
+def send(pids, number):
     for pid in pids:
         try:
-            os.kill(pid, signal.SIGCONT)
+            os.kill(pid, number)
         except ProcessLookupError:
             pass
+
+
+def end(job, pids, launcher):
+    """Over emulated hosts the PEs' end ends the launcher, and then what emulates them ends by itself."""
+    if launcher == "emulated":
+        send(pids, signal.SIGKILL)
+        try:
+            job.communicate(timeout=30)
+            return
+        except subprocess.TimeoutExpired:
+            pass
+    send(pids, signal.SIGCONT)
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(job.pid, number)
@@ -146,7 +158,7 @@ def hang(launcher, program, way):
             time.sleep(0.3)  # the first one may be right by chance, while PEs are on their way
             text = where(str(pids[0]), enter)
         finally:
-            end(job, pids)
+            end(job, pids, launcher)
     if is_right(text, last, some, launcher):
         return True
     print(f"{way} under {launcher}: expected a last line with\n  {last}\nand a line with\n  {some}\nbut the report is\n{text}")
