@@ -115,7 +115,7 @@ def send(pids, number):
             pass
 
 
-def end(job, pids, launcher):
+def end(job, pids, launcher=""):
     """Over emulated hosts the PEs' end ends the launcher, and then what emulates them ends by itself."""
     if launcher == "emulated":
         send(pids, signal.SIGKILL)
