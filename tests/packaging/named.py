@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 DEBIAN = os.path.join(ROOT, "packaging/debian")
@@ -17,30 +18,25 @@ def read(path):
         return file.read()
 
 
-def introspect(build, what):
-    return json.loads(subprocess.run(["meson", "introspect", build, what], stdout=subprocess.PIPE,
-                                     check=True, text=True).stdout)
-
-
 def installed(build):
     """Paths below the root, as in a package: prefix /usr, libraries in usr/lib/TRIPLET."""
-    option = {o["name"]: o["value"] for o in introspect(build, "--buildoptions")}
-    done = subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--dry-run", "--destdir", "/"],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode:
-        print("SKIP: a whole build is needed, to know what is installed:", done.stdout.splitlines()[-1])
-        sys.exit(77)
-    paths = re.findall(r"^Installing symlink pointing to .* to (.*)$", done.stdout, re.M)
-    for kind, files in introspect(build, "--install-plan").items(): # which has no links
-        for file in files.values():
-            path = re.sub(r"\{(\w+)\}", lambda m: option.get(m[1].split("_")[0], m[1]), file["destination"])
-            paths.append(path + "/FILE" if kind == "install_subdirs" else path)
-    prefix = option["prefix"].rstrip("/") + "/"
-    for path in sorted(set(paths)):
-        path = path.replace("//", "/").removeprefix(prefix)
-        if path.startswith(option["libdir"] + "/"):
-            path = "lib/TRIPLET" + path.removeprefix(option["libdir"])
-        yield "usr/" + path
+    text = subprocess.run(["meson", "introspect", build, "--buildoptions"], stdout=subprocess.PIPE,
+                          check=True, text=True).stdout
+    option = {o["name"]: o["value"] for o in json.loads(text)}
+    with tempfile.TemporaryDirectory(prefix="gshmem-named-") as folder:
+        done = subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", folder],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode:
+            print("SKIP: a whole build is needed, to know what is installed:", done.stdout.splitlines()[-1])
+            sys.exit(77)
+        prefix = os.path.join(folder, option["prefix"].strip("/"))
+        for place, folders, files in os.walk(prefix):
+            links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+            for name in files + links:
+                path = os.path.relpath(os.path.join(place, name), prefix)
+                if path.startswith(option["libdir"] + "/"):
+                    path = "lib/TRIPLET" + path.removeprefix(option["libdir"])
+                yield "usr/" + path
 
 
 def main(build):
