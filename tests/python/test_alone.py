@@ -92,8 +92,8 @@ def test_start_by_a_store(tmp_path):
 
 
 def test_start_as_pods_do(tmp_path):
-    """packaging/kubernetes/start.py: by index, host and key; a stranger without the key, and one
-    that says nothing, are turned away."""
+    """packaging/kubernetes/start.py: by index, host and key; a stranger without the key is turned
+    away, and one that says nothing holds nobody up."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -125,7 +125,6 @@ def test_start_as_pods_do(tmp_path):
         except OSError:
             time.sleep(0.05)
     stranger = begin(line, env={**everyone, **pods[4]})
-    silent.close()
     assert stranger.wait(30) == 1 and "AuthenticationError" in stranger.stdout.read()
     others = [begin(line, env={**everyone, **pod}) for pod in pods[1:4]]
     for process in others:
@@ -133,6 +132,23 @@ def test_start_as_pods_do(tmp_path):
         assert process.returncode == 0 and out == "10 ['x']\n", out
     out, _ = first.communicate(timeout=60)
     assert first.returncode == 0 and out.endswith("10 ['x']\n") and "was refused" in out, out
+    silent.close()
+
+
+def test_pods_that_do_not_come(tmp_path):
+    """Pod 0 names them when its time is over."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    env = {
+        "GSHMEM_JOB_KEY": "right",
+        "JOB_COMPLETION_INDEX": "0",
+        "GSHMEM_JOB_PORT": str(port),
+        "GSHMEM_JOB_PES": "3",
+        "GSHMEM_INIT_TIMEOUT": "1",
+    }
+    done = run([sys.executable, f"{ROOT}/packaging/kubernetes/start.py", "x.py"], env=env)
+    assert done.returncode == 1 and "PEs [1, 2] have not come within 1 s" in done.stdout, done
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "hydra", "srun"])

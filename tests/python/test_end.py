@@ -72,8 +72,8 @@ def test_a_freed_array_whose_address_is_used_again():
 
 
 def test_kept_memory_is_never_free():
-    """One thread reads an array while finalize takes the job's memory from it, and another one takes
-    all addresses that are free."""
+    """One thread reads an array while finalize takes the job's memory from it, and another one
+    takes all addresses that are free."""
     passes("""
         import mmap
         ends, ranges = False, []
