@@ -202,7 +202,7 @@ def _take(mine: Callable[[int], bool]) -> list[GshmemError]:
     """The failures of such threads, the oldest first."""
     line, thread = ctypes.create_string_buffer(400), ctypes.c_ulong()
     with _failures_lock:
-        _failures.insert(0, (0, GshmemError()))  # a thread that looks for its own waits for the lock
+        _failures.insert(0, (0, GshmemError()))  # a thread that looks for its own waits for this
         while status := lib.gshmem_path_take_failure(ctypes.byref(thread), line, len(line)):
             text = line.value.decode(errors="replace")
             _failures.append((thread.value, BY_STATUS.get(status, GshmemError)(text)))

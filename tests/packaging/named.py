@@ -1,5 +1,5 @@
-"""What Meson installs beside what names it elsewhere: each file is in one Debian package, each program
-has a man page there and completion in bash. Needs a whole build, and builds no package."""
+"""What Meson installs beside what names it elsewhere: each file is in one Debian package, each
+program has a man page there and completion in bash. Needs a whole build, and builds no package."""
 
 import fnmatch
 import json
@@ -24,10 +24,11 @@ def installed(build):
                           check=True, text=True).stdout
     option = {o["name"]: o["value"] for o in json.loads(text)}
     with tempfile.TemporaryDirectory(prefix="gshmem-named-") as folder:
-        done = subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", folder],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        line = ["meson", "install", "-C", build, "--no-rebuild", "--destdir", folder]
+        done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
         if done.returncode:
-            print("SKIP: a whole build is needed, to know what is installed:", done.stdout.splitlines()[-1])
+            print("SKIP: a whole build is needed:", done.stdout.splitlines()[-1])
             sys.exit(77)
         prefix = os.path.join(folder, option["prefix"].strip("/"))
         for place, folders, files in os.walk(prefix):
@@ -59,8 +60,10 @@ def main(build):
     wrong += [f"{e} of {entries[e]} names nothing that is installed" for e in sorted(unused)]
 
     programs = [os.path.basename(p) for p in paths if re.fullmatch(r"usr/bin/[^/]+", p)]
-    manpages = "".join(read(f"packaging/debian/{n}") for n in os.listdir(DEBIAN) if n.endswith(".manpages"))
-    completes = re.findall(r"^complete .*?-F \w+ (.*)$", read("packaging/completion/gshmem.bash"), re.M)
+    manpages = "".join(read(f"packaging/debian/{n}") for n in os.listdir(DEBIAN)
+                       if n.endswith(".manpages"))
+    completion = read("packaging/completion/gshmem.bash")
+    completes = re.findall(r"^complete .*?-F \w+ (.*)$", completion, re.M)
     for program in programs:
         if f"debian/man/{program}.1\n" not in manpages:
             wrong.append(f"{program} is in no .manpages of packaging/debian")
