@@ -109,6 +109,9 @@ struct transport_config {
     size_t size; /* of this struct */
     gshmem_status_t (*fail)(gshmem_status_t status, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
+    /* The same for a failure that no call has, since the transport goes on in another way. */
+    gshmem_status_t (*fail_handled)(gshmem_status_t status, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
     void (*info)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
     int pe;

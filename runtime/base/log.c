@@ -136,6 +136,13 @@ static __attribute__((format(printf, 2, 3), cold)) void write_failure(bool alike
     va_end(args);
 }
 
+static void write_remembered(void)
+{
+    write_failure(error_status == GSHMEM_ERR_MISMATCH ||
+                      atomic_load_explicit(&starting, memory_order_relaxed),
+                  "%s", error_text);
+}
+
 gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
 {
     va_list args;
@@ -143,10 +150,19 @@ gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
     va_start(args, format);
     log_remember(status, format, args);
     va_end(args);
-    write_failure(status == GSHMEM_ERR_MISMATCH ||
-                      atomic_load_explicit(&starting, memory_order_relaxed),
-                  "%s", error_text);
+    write_remembered();
     unseen_add(error_text);
+    return status;
+}
+
+gshmem_status_t fail_handled(gshmem_status_t status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    log_remember(status, format, args);
+    va_end(args);
+    write_remembered();
     return status;
 }
 

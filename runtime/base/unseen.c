@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 enum { LINE_BYTES = 400 };
@@ -14,10 +15,23 @@ static struct {
 } unseen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local unsigned own; /* of `count`; its address marks the thread */
+static _Thread_local bool paused;
 static _Atomic(void (*)(const char *line)) unseen_hook;
+
+void unseen_pause(void)
+{
+    paused = true;
+}
+
+void unseen_resume(void)
+{
+    paused = false;
+}
 
 void unseen_add(const char *line)
 {
+    if (paused)
+        return;
     pthread_mutex_lock(&unseen.lock);
     unseen.count++;
     own++;

@@ -10,6 +10,9 @@
 void unseen_add(const char *line);
 /* All failures of this thread so far have been looked at. */
 void unseen_clear(void);
+/* Failures of this thread between the two are not counted: the library goes on in another way. */
+void unseen_pause(void);
+void unseen_resume(void);
 /* How many there are, of all threads. text: the first one's line, as far as it fits. */
 unsigned unseen_count(char *text, size_t size);
 

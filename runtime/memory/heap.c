@@ -236,8 +236,10 @@ static void end_heap(const struct job *j, struct heap *h)
     if (allocator_objects(h->objects) && j->pe == 0)
         log_info("finalize: the program has not freed %zu symmetric objects, %s",
                  allocator_objects(h->objects), amount(allocator_used(h->objects)).text);
-    /* The program's variables keep the file alive, and with it the heap's pages. */
-    if (!h->device)
+    /* The program's variables keep the file alive, and with it the heap's pages. Where this PE has
+     * not synchronized with the others in gshmem_finalize, PEs of its node may still read them, and
+     * zero would say that a lock is free. */
+    if (!h->device && !node_has_failed(j->node))
         heap_discard_all(h);
     pthread_mutex_destroy(&h->calls);
     allocator_destroy(h->objects);

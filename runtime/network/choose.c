@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
+#include "runtime/base/unseen.h"
 #include "runtime/job/job.h"
 #include "runtime/network/network.h"
 #include "runtime/network/parts.h"
@@ -118,7 +119,10 @@ static gshmem_status_t add_verbs(struct network *n)
     struct transport *verbs = NULL; /* nothing remains after a failure */
     n->config.below = n->remote;
     log_info("transport verbs: %s", why);
+    if (asked != CHOICE_TRANSPORT_VERBS)
+        unseen_pause(); /* TCP does without */
     gshmem_status_t status = ops->open(&n->config, &verbs);
+    unseen_resume();
     if (!status)
         n->remote = verbs;
     if (!status || asked == CHOICE_TRANSPORT_VERBS)

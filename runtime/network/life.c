@@ -143,6 +143,7 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
     n->config = (struct transport_config){
         .size = sizeof n->config,
         .fail = fail,
+        .fail_handled = fail_handled,
         .info = log_info_line,
         .pe = j->pe,
         .n_pes = j->n_pes,

@@ -275,6 +275,12 @@ bool node_alive(struct node *node, int index)
     return atomic_load_explicit(&m->state, memory_order_acquire) == NODE_LEFT;
 }
 
+bool node_has_failed(const struct node *node)
+{
+    return node->control && atomic_load_explicit(&node->control->member[node->index].state,
+                                                 memory_order_relaxed) == NODE_FAILED;
+}
+
 const char *node_fate(const struct node *node, int index)
 {
     return atomic_load_explicit(&node->control->member[index].state, memory_order_acquire) ==

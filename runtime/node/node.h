@@ -204,5 +204,8 @@ bool node_exit_status(const struct node *node, int *exit_status);
 bool node_alive(struct node *node, int index);
 /* What has become of a PE that does not run: "has died", for messages. */
 const char *node_fate(const struct node *node, int index);
+/* Whether this PE has failed in gshmem_init or gshmem_finalize, and so PEs of its node may not have
+ * finished with it. */
+bool node_has_failed(const struct node *node);
 
 #endif

@@ -12,7 +12,7 @@ import sys
 ROOMS = ("bootstrap/uid", "bootstrap/pmi", "runtime", "transport/tcp", "bootstrap/choose.c", "bootstrap/hosts.c",
          "bootstrap/inherited.c", "bootstrap/run/client.c", "bootstrap/single.c", "bootstrap/stream.c")
 # The seam itself, and programs, which no simulation runs.
-EXCEPT = ("runtime/base/clock.h", "runtime/base/system_calls.h", "runtime/tools")
+EXCEPT = ("runtime/base/clock.h", "runtime/base/system_calls.h", "runtime/tools", "runtime/where")
 INSTEAD = {
     "clock_ns": "clock_gettime clock_getres gettimeofday time",
     "clock_sleep": "nanosleep clock_nanosleep usleep sleep",

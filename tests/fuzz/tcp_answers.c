@@ -347,7 +347,7 @@ static int next_descriptor(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    struct transport_config config = {.size = sizeof config, .fail = complain, .info = be_silent,
+    struct transport_config config = {.size = sizeof config, .fail = complain, .fail_handled = complain, .info = be_silent,
                                       .n_pes = 2, .one_machine = 1, .find = find, .key = key, .apply = apply,
                                       .lost = lose, .refused = refuse, .segments = 1,
                                       .segment = {{.base = (char *)memory.segment, .bytes = REACHED}}};

@@ -138,6 +138,7 @@ static gshmem_status_t key(void *context, int pe, unsigned char out[TRANSPORT_KE
 static const struct transport_config config = {
     .size = sizeof config,
     .fail = complain,
+    .fail_handled = complain,
     .info = be_silent,
     .pe = ME,
     .n_pes = PES,

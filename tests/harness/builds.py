@@ -135,7 +135,7 @@ def sanitized(name, root, tree, compiler, sanitizer, suites, most, *kernels):
         "GSHMEM_TEST_TIMEOUT": "240",
         "ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:detect_stack_use_after_return=0",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
-        "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:suppressions="
+        "TSAN_OPTIONS": "halt_on_error=1:die_after_fork=0:second_deadlock_stack=1:suppressions="
                         + os.path.join(root, "tests", "harness", "tsan.supp"),
     }
     missing = cannot_sanitize(root, path, compiler, sanitizer)

@@ -90,10 +90,22 @@ static void program_raised(gshmem_status_t status, const char *text, void *conte
 
 /* ---- Failures ---- */
 
+/* For how long faults without effect can keep news of a death from PEs. */
+static uint64_t most_delay(void)
+{
+    uint64_t most = 0;
+
+    for (int i = 0; i < plan.faults; i++) {
+        if (plan.happens[i] && plan.fault[i].kind <= FAULT_CLOG && plan.fault[i].lasts > most)
+            most = plan.fault[i].lasts;
+    }
+    return most;
+}
+
 static uint64_t limit_of(enum fault_kind kind)
 {
     if (kind == FAULT_KILL || kind == FAULT_CUT)
-        return DEATH_NS;
+        return DEATH_NS + most_delay();
     return (uint64_t)plan.peer_timeout * SECOND + SILENCE_NS + SLACK_NS;
 }
 

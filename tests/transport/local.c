@@ -35,7 +35,7 @@ static void done(void *tag, gshmem_status_t status)
 static struct transport *open_it(void)
 {
     struct transport_config config = {
-        .size = sizeof config, .fail = complain, .n_pes = 2, .mapped = mapped};
+        .size = sizeof config, .fail = complain, .fail_handled = complain, .n_pes = 2, .mapped = mapped};
     struct transport *t;
 
     ended = 0;

@@ -104,7 +104,7 @@ static void open_pe(int me)
     *p = (struct pe){.memory = calloc(1, SEGMENT + 2 * GUARD)};
     CHECK(p->memory);
     p->config = (struct transport_config){
-        .size = sizeof p->config, .fail = complain, .info = be_silent, .pe = me, .n_pes = PES,
+        .size = sizeof p->config, .fail = complain, .fail_handled = complain, .info = be_silent, .pe = me, .n_pes = PES,
         .one_machine = 1, .context = p, .find = find, .key = key, .apply = add_only, .lost = lost, .notified = notified,
         .refused = refused, .received = received};
     CHECK_EQ(transport_tcp.open(&p->config, &p->t), GSHMEM_OK);

@@ -67,7 +67,7 @@ static const struct device_ops ops = {.size = sizeof ops, .allocate = allocate, 
                                       .copy_start = copy_start, .copy_done = copy_done};
 static struct device device = {&ops};
 static struct transport_config config = {
-    .size = sizeof config, .fail = complain, .info = be_silent, .device = &device};
+    .size = sizeof config, .fail = complain, .fail_handled = complain, .info = be_silent, .device = &device};
 static struct staging pool;
 
 static void begin(uint64_t bytes)

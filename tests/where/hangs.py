@@ -55,7 +55,7 @@ WAYS = {
 
 
 def where(*arguments):
-    result = subprocess.run([f"{BUILD}/where/gshmem-where", *arguments], capture_output=True, text=True, timeout=30)
+    result = subprocess.run([f"{BUILD}/runtime/where/gshmem-where", *arguments], capture_output=True, text=True, timeout=30)
     return result.stdout
 
 

@@ -146,7 +146,7 @@ bool memory_can_be_registered(struct verbs *v)
                        v->below->ops->name);
         return true;
     }
-    v->config.fail(GSHMEM_ERR_TRANSPORT,
+    v->config.fail_handled(GSHMEM_ERR_TRANSPORT,
                    "verbs: %s: %llu KiB of memory cannot be registered, which is what is "
                    "registered at a time: %s; the "
                    "limit is %llu KiB (ulimit -l): this PE uses %s alone. Raise it, or set "
@@ -226,7 +226,7 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
     const int updates = s->by_nic && nic->updates ? IBV_ACCESS_REMOTE_ATOMIC : 0;
     *mr = memory_register(v, nic, s->base + begin, bytes, s->of_device, ACCESS_OF_PEERS | updates);
     if (!*mr && !v->refusal_said)
-        v->config.fail(GSHMEM_ERR_TRANSPORT,
+        v->config.fail_handled(GSHMEM_ERR_TRANSPORT,
                        "verbs: %s: registering %llu KiB of symmetric memory%s: %s%s", nic->name,
                        (unsigned long long)bytes >> 10, s->of_device ? " of a GPU's" : "",
                        strerror(errno),

@@ -103,7 +103,7 @@ struct ibv_mr *op_register(struct verbs *v, struct nic *nic, struct op *op)
                                                      : 0);
     if (!*mr) {
         if (!v->refusal_said)
-            v->config.fail(
+            v->config.fail_handled(
                 GSHMEM_ERR_TRANSPORT,
                 "verbs: %s: registering %llu B of this PE's memory: %s (ulimit -l limits what may "
                 "be "

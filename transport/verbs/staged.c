@@ -23,7 +23,7 @@ struct ibv_mr *staged_pool(struct verbs *v, struct nic *nic)
                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
     if (!nic->stage_mr && !v->staging.failed && !v->refusal_said) {
         v->refusal_said = true;
-        v->config.fail(GSHMEM_ERR_TRANSPORT,
+        v->config.fail_handled(GSHMEM_ERR_TRANSPORT,
                        "verbs: %s: registering %llu KiB of pinned buffers (GSHMEM_STAGING): %s "
                        "(ulimit -l limits what "
                        "may be pinned): GPU memory goes by TCP",

@@ -172,6 +172,7 @@ void world_open(int which)
     *p = (struct pe){.memory = {guarded(SEGMENT), guarded(SMALL)}};
     p->config = (struct transport_config){.size = sizeof p->config,
                                           .fail = complain,
+                                          .fail_handled = complain,
                                           .info = say_nothing,
                                           .pe = which,
                                           .n_pes = PES,

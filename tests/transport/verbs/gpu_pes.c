@@ -242,6 +242,7 @@ static void open_pe(int me, enum transport_way way)
     p->own = device->ops->allocate(device, DEVICE_MEMORY_OWN, HOST_BYTES);
     p->config = (struct transport_config){.size = sizeof p->config,
                                           .fail = complain,
+                                          .fail_handled = complain,
                                           .info = be_silent,
                                           .pe = me,
                                           .n_pes = PES,

@@ -221,6 +221,7 @@ void open_pe(int me, bool device)
     CHECK(p->memory != MAP_FAILED);
     p->config = (struct transport_config){.size = sizeof p->config,
                                           .fail = complain,
+                                          .fail_handled = complain,
                                           .info = be_told,
                                           .pe = me,
                                           .n_pes = job_pes,
