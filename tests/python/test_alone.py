@@ -229,9 +229,12 @@ def test_spawn_tells_functions_of_one_name_apart():
             add = lambda x: count(x)
             times = lambda x: add(x) * 100
             return lambda x: (add(x), times(x))
-        print(gshmem.spawn(both, 1, 2), gshmem.spawn(closed(), 1, 4))
+        def held():
+            own = add
+            return lambda x: (own(x), add(x))
+        print(gshmem.spawn(both, 1, 2), gshmem.spawn(closed(), 1, 4), gshmem.spawn(held(), 1, 5))
     """)
-    assert out == "[(3, 20)] [(4, 400)]\n", out
+    assert out == "[(3, 20)] [(4, 400)] [(6, 6)]\n", out
 
 
 def test_run_puts_python_before_the_script_alone():
