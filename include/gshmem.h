@@ -51,7 +51,8 @@ typedef struct gshmem_uniqueid {
 /* Makes a new id in *uid. Any process can call it, before gshmem_init too. */
 GSHMEM_API gshmem_status_t gshmem_get_uniqueid(gshmem_uniqueid_t *uid);
 
-/* How to start when the program knows better than the environment. Zero it, then fill in fields. */
+/* How to start if no launcher is to be used: from an MPI communicator or a unique id. Set the
+ * struct to zero, then fill in fields. */
 typedef struct {
     int thread_level;             /* GSHMEM_THREAD_… */
     const void *mpi_comm;         /* points to an MPI_Comm: its ranks become the PEs; else NULL */
@@ -64,17 +65,18 @@ typedef struct {
 GSHMEM_API gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr);
 
 /* Completes this PE's outstanding operations, waits for the other PEs, and frees everything.
- * Collective. A PE that calls exit(0) or returns from main does the same.
+ * Collective. exit(0) and a return from main do the same.
  *
- * Another PE may still need a PE that has left in one of these ways. There are three such calls: a
- * collective call, the wait for a lock that the PE holds, and the wait for an update (wait_until)
- * when all other PEs have left and the waiting PE has neither another thread nor kernels. Such a
- * call ends the job with a line that says so. With GSHMEM_ON_ERROR=return or an error handler it
- * fails with GSHMEM_ERR_PEER_DEAD instead. */
+ * A PE leaves the job when it begins gshmem_finalize, or ends by exit(0) or a return from main.
+ * Three kinds of call still need a PE that has left: a collective, the wait for a lock that the PE
+ * held, and the wait for an update (wait_until) if all other PEs have left and the waiting PE has
+ * neither another thread nor kernels. Such a call ends the job with a line that says so. With
+ * GSHMEM_ON_ERROR=return or an error handler it fails with GSHMEM_ERR_PEER_DEAD instead. */
 GSHMEM_API gshmem_status_t gshmem_finalize(void);
 
 /* Whether the library is initialised. Callable at any time, from any thread. */
 GSHMEM_API int gshmem_initialized(void);
+/* The thread level in force; GSHMEM_THREAD_SINGLE when not initialised. */
 GSHMEM_API int gshmem_query_thread(void);
 
 /* Ends the whole job with this exit status; any PE may call it. Does not return. */
@@ -96,10 +98,10 @@ GSHMEM_KERNELS_TOO_BEGIN
 GSHMEM_API void *gshmem_ptr(const void *dest, int pe);
 GSHMEM_API void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
 /* An address that stands for the copies of the symmetric object at ptr on all PEs of the team. Only
- * kernels may use it, by multimem instructions: stores go to all copies, loads combine them. NULL
- * where there is none: each member must have a GPU of its own on one node, and a switch (NVSwitch)
- * must connect these GPUs. Large collectives of blocks use such addresses without being asked. The
- * address is valid until the object is freed. */
+ * kernels may use it, by multimem instructions: stores go to all copies, loads combine them.
+ * Returns NULL if there is no such address. There is one if each member has a GPU of its own, all
+ * on one node, and a switch (NVSwitch) connects these GPUs. The address is valid until the object
+ * is freed. Collectives that a block calls use such addresses themselves, for large data. */
 GSHMEM_API void *gshmem_mc_ptr(gshmem_team_t team, const void *ptr);
 GSHMEM_KERNELS_TOO_END
 
@@ -129,32 +131,31 @@ GSHMEM_KERNELS_TOO_END
 /* ---- Symmetric memory ------------------------------------------------------------------------ */
 
 /* Collective over the job: every PE calls with the same arguments and gets a copy of the same
- * object. A PE names the copies of all PEs by the address of its own. Returns NULL for 0 bytes and
- * on failure (the heap is exhausted, or PEs disagree); then no PE gets memory, and
- * gshmem_last_error has the reason. Objects are aligned to at least 16 bytes, and to 64 if they
- * have 64 bytes or more. malloc ends with a barrier, free begins with one, and realloc does both.
- * Only one thread of a PE may allocate at a time: threads that allocate concurrently make PEs
- * disagree. */
+ * object. A PE names any PE's copy by the address of its own copy. Returns NULL for 0 bytes and on
+ * failure (the heap is exhausted, or PEs disagree); then no PE gets memory, and gshmem_last_error
+ * has the reason. Objects are aligned to at least 16 bytes, and to 64 if they have 64 bytes or
+ * more. malloc ends with a barrier, free begins with one, and realloc does both. Only one thread of
+ * a PE may allocate at a time: threads that allocate concurrently make PEs disagree. */
 GSHMEM_API void *gshmem_malloc(size_t bytes);
 GSHMEM_API void *gshmem_calloc(size_t count, size_t bytes); /* zero on every PE */
 /* alignment: a power of two, from sizeof(void *) to 1 GiB, or to 2 MiB in GPU memory. */
 GSHMEM_API void *gshmem_align(size_t alignment, size_t bytes);
-/* hints: GSHMEM_MALLOC_…, or-ed, or 0.
+/* hints is a bitwise OR of GSHMEM_MALLOC_… constants, or 0.
  *
  * GSHMEM_MALLOC_ATOMICS_REMOTE is for objects that are updated mostly by PEs of other nodes, with
  * atomics, locks and signals. Where all PEs have NICs with atomics, the NIC of the object's PE
  * makes all such updates. They then take less time for PEs of other nodes, and more time for PEs of
  * the object's node.
  *
- * GSHMEM_MALLOC_SIGNAL_REMOTE has no effect. GSHMEM_MALLOC_HOST takes host memory, also where the
- * heap is GPU memory. */
+ * GSHMEM_MALLOC_SIGNAL_REMOTE has no effect. GSHMEM_MALLOC_HOST asks for host memory, also where
+ * the heap is GPU memory. */
 GSHMEM_API void *gshmem_malloc_with_hints(size_t bytes, long hints);
 /* Keeps the contents up to the smaller of the two sizes; the object may move. On failure it returns
  * NULL and leaves ptr as it was. NULL for ptr allocates; 0 bytes frees. */
 GSHMEM_API void *gshmem_realloc(void *ptr, size_t bytes);
 
-/* Frees an object; NULL is allowed. Refused: a pointer that is not the start of an object, and one
- * that was freed before. */
+/* Frees an object; NULL is allowed. The call refuses a pointer that is not the start of an object,
+ * and one that was freed before. */
 GSHMEM_API gshmem_status_t gshmem_free(void *ptr);
 
 /* The program's global and static variables are symmetric by themselves. A child made by fork gets
@@ -170,30 +171,31 @@ GSHMEM_API gshmem_status_t gshmem_symmetric_data(const void *inside);
 /* ---- Memory of the program's own ------------------------------------------------------------ */
 
 /* Any memory of the caller may be the source of a put and the dest of a get. Registration makes
- * this faster: host memory is pinned, so that the kernels of this PE's GPU can access it, and the
- * proxy accepts the buffer in commands of kernels without asking the driver or the system about
- * it. Local to the PE.
+ * this faster: host memory is pinned, which lets the kernels of this PE's GPU access it, and the
+ * proxy accepts the buffer in commands of kernels without asking the driver or the system about it.
+ * Local to the PE.
  *
- * A buffer may overlap neither another one nor the symmetric heap, which is registered anyway;
- * variables of the program may be registered. The buffer must exist until it is unregistered, and
+ * A buffer may not overlap another buffer or the symmetric heap, which is always registered.
+ * Variables of the program may be registered. The buffer must exist until it is unregistered, and
  * no operation may use it when that happens. unregister takes the address with which the buffer was
  * registered. gshmem_finalize unregisters what is left. */
 GSHMEM_API gshmem_status_t gshmem_buffer_register(void *addr, size_t bytes);
 GSHMEM_API gshmem_status_t gshmem_buffer_unregister(void *addr);
 GSHMEM_API gshmem_status_t gshmem_buffer_unregister_all(void);
 
-/* Makes memory of the program's own a part of the symmetric heap, with all uses that objects of
- * gshmem_malloc have. Collective over the job, as gshmem_malloc is: every PE calls with a buffer of
- * its own and the same number of bytes, and gets the address that names all these buffers from then
- * on. On failure all PEs get NULL. flags: 0. The program's own address of the buffer stays valid
- * and shows the same bytes.
+/* Makes memory of the program's own a part of the symmetric heap. It can then be used like an
+ * object of gshmem_malloc. Collective over the job, as gshmem_malloc is: every PE calls with a
+ * buffer of its own and the same number of bytes, and gets the address that names all these buffers
+ * from then on. On failure all PEs get NULL. flags: 0. The program's own address of the buffer
+ * stays valid and shows the same bytes.
  *
- * With the heap in GPU memory, the buffer consists of whole allocations of cuMemCreate, mapped by
- * cuMemMap, on this PE's GPU, with a handle type by which the heap is shared (descriptors; fabric
- * handles where descriptors are not available). On the host device, it consists of whole pages of
- * private memory of the process (aligned_alloc, mmap, cuMemMap of the host device), not of files,
- * stacks, or variables of the program, which are symmetric already. These pages become pages of the
- * heap and count as its memory. No thread may use them during the call.
+ * With the heap in GPU memory, the buffer must consist of whole allocations of cuMemCreate, mapped
+ * by cuMemMap, on this PE's GPU, with a handle type by which the heap is shared (descriptors;
+ * fabric handles where descriptors are not available). On the host device, it must consist of whole
+ * pages of private memory of the process (aligned_alloc, mmap, cuMemMap of the host device). It may
+ * not contain pages of files, stacks, or variables of the program, which are symmetric already.
+ * These pages become pages of the heap and count as its memory. No thread may use them during the
+ * call.
  *
  * unregister is collective and begins with a barrier. It takes the address that registering
  * returned, and the same number of bytes. The memory stays the program's, with its current
@@ -210,7 +212,8 @@ typedef struct gshmem_team_config {
 #define GSHMEM_TEAM_NUM_CONTEXTS 0x1L /* bit of config_mask: num_contexts is set */
 
 GSHMEM_KERNELS_TOO_BEGIN
-/* -1 if the caller is not a member, or the team is invalid. */
+/* This PE's number in the team, and the number of PEs of the team; -1 if the caller is not a
+ * member, or the team is invalid. */
 GSHMEM_API int gshmem_team_my_pe(gshmem_team_t team);
 GSHMEM_API int gshmem_team_n_pes(gshmem_team_t team);
 GSHMEM_KERNELS_TOO_END
@@ -224,9 +227,9 @@ GSHMEM_KERNELS_TOO_END
 
 /* Makes new teams out of parent; collective over parent. Members get a new team. All other PEs get
  * GSHMEM_TEAM_INVALID, and so do all PEs on failure. All PEs pass the same arguments. If they
- * differ, or one PE refuses its arguments, the call fails on all PEs. There is one exception: if
- * every PE asks for a team of one PE, these teams may differ. `stride` may be negative, or 0 with
- * size 1. config may be NULL. */
+ * differ, or one PE refuses its arguments, the call fails on all PEs. Each PE may ask for a
+ * different team if every requested team has one PE. `stride` may be negative, or 0 with size 1.
+ * config may be NULL. */
 GSHMEM_API gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int stride,
                                                      int size, const gshmem_team_config_t *config,
                                                      long config_mask, gshmem_team_t *new_team);
@@ -254,7 +257,7 @@ GSHMEM_API gshmem_status_t gshmem_team_create_ctx(gshmem_team_t team, long optio
                                                   gshmem_ctx_t *ctx);
 GSHMEM_API gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx); /* completes its operations */
 GSHMEM_API gshmem_status_t gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team);
-/* A hint that many operations follow until the stop, which may be sent in batches. */
+/* start is a hint that many operations follow, which may be sent in batches until the stop. */
 GSHMEM_API void gshmem_ctx_session_start(gshmem_ctx_t ctx, long options);
 GSHMEM_API void gshmem_ctx_session_stop(gshmem_ctx_t ctx);
 
@@ -273,7 +276,7 @@ GSHMEM_KERNELS_TOO_BEGIN
  *
  * A PE has failed if it has died, or if a PE of the job has declared it dead. An operation on a
  * failed PE fails with GSHMEM_ERR_PEER_DEAD, when it is issued or in the next quiet. There is one
- * exception: where the failed PE's memory is mapped, as on the same node (gshmem_ptr is not NULL),
+ * exception: if the failed PE's memory is mapped (gshmem_ptr is not NULL, as on the same node),
  * operations are loads and stores, which cannot report a failure. The memory keeps its contents,
  * the operations succeed, and no PE will read what they stored. Waits, locks and collectives end
  * with GSHMEM_ERR_PEER_DEAD on whichever node the failed PE was. */
@@ -345,10 +348,10 @@ GSHMEM_KERNELS_TOO_BEGIN
  * The order in which values are combined depends on the team, on the type and n, on which PEs of
  * the team share a node, and on the kind of memory of dest and source. It does not depend on
  * timing: a program whose PEs are placed in the same way gets the same results in each run. Within
- * one node, values are combined in the order of the PEs. There is one exception: where NVSwitch
- * connects the GPUs and a block makes the call, the switch adds up large arrays of floating-point
- * numbers, and finds the minimum and maximum of half-precision numbers
- * (GSHMEM_CUDA_MULTICAST=off prevents it). All PEs get the same bits in every case. */
+ * one node, values are combined in the order of the PEs. There is one exception: if NVSwitch
+ * connects the GPUs and a block makes the call, the switch combines large arrays in an order of its
+ * own. It does so for sums of floating-point numbers, and for minimum and maximum of half-precision
+ * numbers (GSHMEM_CUDA_MULTICAST=off prevents it). All PEs get the same bits in every case. */
 GSHMEM_API gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type,
                                          enum gshmem_op op, void *dest, const void *source,
                                          size_t n);
@@ -373,9 +376,9 @@ GSHMEM_API gshmem_status_t gshmem_exscan(gshmem_team_t team, enum gshmem_type ty
  * (possibly the caller), and -1 on failure. clear completes this PE's operations and then releases
  * the lock, even if one of the operations has failed.
  *
- * A lock fails when a PE dies that holds it, that waits for it before the caller, or whose memory
- * has the tail of its queue (a PE chosen by the lock's address): set then returns
- * GSHMEM_ERR_PEER_DEAD, and test returns -1. The death of any other PE does not affect the lock. */
+ * set returns GSHMEM_ERR_PEER_DEAD and test returns -1 if one of these PEs has died: the holder, a
+ * PE that waits in the queue before the caller, or the PE that stores the tail of the queue. The
+ * lock's address decides which PE that is. The death of any other PE does not affect the lock. */
 GSHMEM_API gshmem_status_t gshmem_set_lock(long *lock);
 GSHMEM_API gshmem_status_t gshmem_clear_lock(long *lock);
 GSHMEM_API int gshmem_test_lock(long *lock);

@@ -11,9 +11,9 @@
  * thread issues next (gshmem.h, Order).
  *
  * Where a peer's memory is mapped, the calling threads perform an operation by loads and stores.
- * Otherwise the operation becomes a command to the PE's proxy thread (gshmem/device/command.h).
- * A wait in a kernel ends with a status when the job is aborted, or when a PE has died that it may
- * depend on.
+ * Otherwise the operation becomes a command to the PE's proxy thread (gshmem/device/command.h). A
+ * wait in a kernel ends with a status when the job is aborted, or when a PE on which the wait may
+ * depend has died.
  *
  * Collectives in kernels: one thread, warp or block of each PE of the team calls, and the kernels
  * of all these PEs must be able to run at the same time. */

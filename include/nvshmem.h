@@ -9,8 +9,8 @@
  * does not compile, and the compiler's message names what to use (nvshmem/missing.h).
  *
  * In a job that nvshmem_init or one of its variants began, a put, get, atomic or signal of a PE to
- * itself takes any memory of its own, symmetric or not, as NVSHMEM's do. In kernels this holds in
- * the default context.
+ * itself may use any of its memory, symmetric or not, as in NVSHMEM. In kernels this holds for the
+ * default context.
  *
  * Like NVSHMEM's header, this one includes <assert.h>, <errno.h>, <limits.h> and, in CUDA sources,
  * <cooperative_groups.h>, <cuda_fp16.h> and <cuda_bf16.h>. The last two take nvcc longer than

@@ -3,8 +3,8 @@
  *
  * In the library, the names shmem_… are weak and stand for the same functions. A tool comes before
  * the library in the link, or by LD_PRELOAD. It then sees the calls of programs that were compiled
- * with inline forms, too. Names without a type (C11's and C++'s) call these functions, and do not
- * exist with a p. */
+ * with inline forms, too. Names without a type (of C11 and C++) call these functions. They have no
+ * second name. */
 #ifndef PSHMEM_H
 #define PSHMEM_H
 

@@ -28,9 +28,9 @@
 #define SHMEM_MAX_NAME_LEN  64
 #define SHMEM_VENDOR_STRING "GSHMEM " GSHMEM_VERSION_TEXT
 
-/* Macros that other libraries have, too. Bindings of other languages recognize by them a library
- * with the whole standard, and otherwise define functions of their own. Some programs test for the
- * last one. */
+/* Macros that other libraries have, too. By these macros, bindings of other languages recognize a
+ * library that has the whole standard; otherwise they define functions of their own. Some programs
+ * test for the last one. */
 #define SHMEM_DEF_H
 #define SHMEM_FUNCTION_ATTRIBUTES GSHMEM_API
 #define OSHMEM_SPEC_VERSION (SHMEM_MAJOR_VERSION * 10000 + SHMEM_MINOR_VERSION * 100)

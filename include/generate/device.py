@@ -31,7 +31,7 @@ TOP = '''\
 #include "gshmem/device/reduce.h"
 #include "gshmem/stream.h"
 
-/* The host's g, out of line: it reaches what is mapped, too. */
+/* The host's g, by the path out of line, which also serves mapped peers. */
 template <class T> static inline T gshmem_host_g(gshmem_ctx_t ctx, const T *source, int pe)
 {
     T value;

@@ -20,7 +20,7 @@ C_TOP = '''\
 #define GSHMEM_FIRST(a, ...)     a
 #define GSHMEM_SECOND(a, b, ...) b
 
-/* What the compiler calls the function that does not exist. */
+/* Compilers print this name if no function exists for a type. */
 enum { gshmem_no_function_for_this_type };
 
 '''

@@ -25,8 +25,8 @@ def is_inline(f):
 
 
 def old_families():
-    return [('Deprecated: atomics', 'As those with atomic_ in their names.', old_atomic_functions()),
-            ('Deprecated: waits', 'Until the variable is no longer cmp_value.', wait_functions()),
+    return [('Deprecated: atomics', 'Like the functions with atomic_ in their names.', old_atomic_functions()),
+            ('Deprecated: waits', 'Each waits until the variable is no longer cmp_value.', wait_functions()),
             ('Deprecated: reductions of active sets', '', to_all_functions())]
 
 
@@ -68,7 +68,7 @@ def functions():
 
 def _old_names():
     """Old names of atomics that the standard gave a few types, and other libraries all."""
-    return ('/* Deprecated atomics of the types for which the standard never had them. */\n'
+    return ('/* Deprecated atomics, for types for which the standard never had them. */\n'
             + ''.join('#define shmem_%s_%s shmem_%s_%s\n' % (t.name, old.name, t.name, new.name)
                       for old, new, kinds in atomics_by_old_names() for t in kinds
                       if t.name not in OLD_ATOMICS[old.name][1].split()) + '\n')
@@ -86,7 +86,7 @@ def _each_type():
 
 def profiling():
     return ('''\
-/* The same functions by the names that tools call in their place, for pshmem.h. Generated as
+/* The same functions by their second names, which tools call, for pshmem.h. Generated as
  * shmem/functions.h is; not to be edited. */
 
 ''' + _prototypes(lambda name: 'p' + name))
@@ -95,7 +95,7 @@ def profiling():
 # ---- Names that other libraries gave what the standard has since ----
 
 EXTENSIONS_TOP = '''\
-/* Names of other libraries for what OpenSHMEM 1.6 has made standard, for shmemx.h. Generated as
+/* Names that other libraries have for functions that are standard since, for shmemx.h. Generated as
  * shmem/functions.h is; not to be edited. */
 
 '''
@@ -123,9 +123,9 @@ INLINE_TOP = '''\
 /* Operations that are loads and stores where the peer is mapped, for shmem.h. Generated as
  * shmem/functions.h is; not to be edited.
  *
- * These bodies are only ever inlined: whoever needs the function itself takes the library's. What cannot
- * be done in place calls that as well, by a second name for it; so do all once a tool has taken the
- * place of one of them (shmem/reach.h). */
+ * These bodies are only inlined. The function itself, for a call or its address, is in the library.
+ * An operation that cannot be done inline calls that function by a second name. Once a tool has
+ * replaced one of the functions, all operations do so (shmem/reach.h). */
 
 '''
 

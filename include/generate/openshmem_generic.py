@@ -17,13 +17,13 @@ C_TOP = '''\
 #define SHMEM_FIRST(a, ...)     a
 #define SHMEM_SECOND(a, b, ...) b
 
-/* What the compiler calls the function that does not exist. */
+/* Compilers print this name if no function exists for a type. */
 enum { shmem_no_function_for_this_type };
 
 '''
 
 C_SYNC = '''\
-/* shmem_sync(team); with four arguments, the deprecated one of an active set. */
+/* shmem_sync(team); with four arguments, the deprecated function for an active set. */
 #define SHMEM_SYNC_OF(a, b, c, d, name, ...) name
 #define shmem_sync(...)                                                                            \\
     SHMEM_SYNC_OF(__VA_ARGS__, shmem_sync, shmem_sync, shmem_sync, shmem_team_sync, 0)(__VA_ARGS__)

@@ -163,8 +163,8 @@ _SET = _ACTIVE + 'long *pSync'
 
 UNTYPED = [
     ('Setup',
-     'As the standard has them. Calls of init nest; only the last finalize ends the job. finalize\n'
-     'without init does nothing, and returning from main finalizes.',
+     'Calls of init nest; only the last finalize ends the job. finalize without init does nothing. A\n'
+     'return from main finalizes, too.',
      ['void shmem_init(void)', 'int shmem_init_thread(int requested, int *provided)',
       'void shmem_query_thread(int *provided)', 'void shmem_query_initialized(int *initialized)',
       'void shmem_finalize(void)', 'void shmem_global_exit(int status)',
@@ -174,13 +174,13 @@ UNTYPED = [
       'void *shmem_team_ptr(shmem_team_t team, const void *dest, int pe)',
       'void shmem_info_get_version(int *major, int *minor)', 'void shmem_info_get_name(char *name)']),
     ('Symmetric memory',
-     'Collective over all PEs, with the same arguments on each. NULL where nothing was allocated.',
+     'Collective over all PEs, with the same arguments on each. NULL if nothing was allocated.',
      ['void *shmem_malloc(size_t size)', 'void *shmem_calloc(size_t count, size_t size)',
       'void *shmem_align(size_t alignment, size_t size)',
       'void *shmem_realloc(void *ptr, size_t size)',
       'void *shmem_malloc_with_hints(size_t size, long hints)', 'void shmem_free(void *ptr)']),
     ('Teams',
-     'Those that return int answer 0 when it went well.',
+     'split and get_config return 0 on success.',
      ['int shmem_team_my_pe(shmem_team_t team)', 'int shmem_team_n_pes(shmem_team_t team)',
       'int shmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t *config)',
       'int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest_team)',
@@ -191,7 +191,7 @@ UNTYPED = [
       'const shmem_team_config_t *yaxis_config, long yaxis_mask, shmem_team_t *yaxis_team)',
       'void shmem_team_destroy(shmem_team_t team)']),
     ('Contexts',
-     'Sessions tell what comes; operations mean the same within one.',
+     'A session says which operations follow; it does not change their meaning.',
      ['int shmem_ctx_create(long options, shmem_ctx_t *ctx)',
       'int shmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx)',
       'void shmem_ctx_destroy(shmem_ctx_t ctx)',
@@ -200,7 +200,7 @@ UNTYPED = [
       'const shmem_ctx_session_config_t *config, long config_mask)',
       'void shmem_ctx_session_stop(shmem_ctx_t ctx)']),
     ('Signals',
-     'Updates of a signal on pe, and a look at one of this PE.',
+     'Updates of a signal on pe; reads of, and waits for, a signal of this PE.',
      ['void shmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe)',
       'void shmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe)',
       'void shmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe)',
@@ -208,7 +208,7 @@ UNTYPED = [
       'uint64_t shmem_signal_fetch(const uint64_t *sig_addr)',
       'uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value)']),
     ('Order',
-     'fence keeps what comes before it before what comes after; quiet completes it.',
+     'fence orders operations before it before those after it; quiet completes operations.',
      ['void shmem_fence(void)', 'void shmem_ctx_fence(shmem_ctx_t ctx)',
       'void shmem_quiet(void)', 'void shmem_ctx_quiet(shmem_ctx_t ctx)',
       'void shmem_pe_quiet(const int *target_pes, size_t npes)',
@@ -228,11 +228,11 @@ UNTYPED = [
      ['void shmem_set_lock(long *lock)', 'void shmem_clear_lock(long *lock)',
       'int shmem_test_lock(long *lock)']),
     ('Profiling',
-     'Does nothing, for tools to give a meaning.',
+     'Does nothing; profiling tools replace it.',
      ['void shmem_pcontrol(int level, ...)']),
     ('Deprecated: active sets',
-     'PE_size PEs from PE_start, 2 to the logPE_stride apart. pSync holds SHMEM_SYNC_VALUE before and\n'
-     'after; the set becomes a team by the first call that names it.',
+     'An active set is PE_size PEs from PE_start on, 2 to the power of logPE_stride apart. pSync\n'
+     'contains SHMEM_SYNC_VALUE before and after each call. The first call makes a team of the set.',
      ['void shmem_barrier(' + _SET + ')', 'void shmem_sync(' + _SET + ')']
      + ['void shmem_broadcast%d(void *dest, const void *source, size_t nelems, int PE_root, %s)'
         % (bits, _SET) for bits in (32, 64)]
@@ -241,7 +241,7 @@ UNTYPED = [
      + ['void shmem_alltoalls%d(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, '
         'size_t nelems, %s)' % (bits, _SET) for bits in (32, 64)]),
     ('Deprecated: other names',
-     'Of the time before all names began with shmem_; the caches are coherent.',
+     'Older names. Functions for caches do nothing, since caches are coherent.',
      ['void start_pes(int npes)', 'int _my_pe(void)', 'int _num_pes(void)',
       'void *shmalloc(size_t size)', 'void shfree(void *ptr)',
       'void *shrealloc(void *ptr, size_t size)', 'void *shmemalign(size_t alignment, size_t size)',

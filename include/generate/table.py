@@ -223,7 +223,7 @@ REDUCTIONS = {op.text: _set_of(op) for op in OPS}  # operation: its types
 
 FAMILIES = [
     Family('Put and get',
-           'As gshmem_putmem, gshmem_getmem and their nbi forms, for nelems elements: put copies them\n'
+           'Like gshmem_putmem, gshmem_getmem and their nbi forms, for nelems elements: put copies them\n'
            'from source to dest on pe, get from source on pe to dest.',
            [_rma('put', _COPY + 'int pe'), _rma('get', _COPY + 'int pe'),
             _rma('put_nbi', _COPY + 'int pe'), _rma('get_nbi', _COPY + 'int pe')]),
@@ -235,14 +235,14 @@ FAMILIES = [
             _rma('g', 'const T *source, int pe', 'T', sized=False, kernels='thread', stream=False)]),
 
     Family('Strided',
-           'As gshmem_ctx_iputmem and gshmem_ctx_ibputmem: nelems elements, or nelems blocks of bsize\n'
+           'Like gshmem_ctx_iputmem and gshmem_ctx_ibputmem: nelems elements, or nelems blocks of bsize\n'
            'elements. Their beginnings are dst elements apart in dest, and sst elements in source.',
            [_rma('iput', _STRIDED + 'int pe'), _rma('iget', _STRIDED + 'int pe'),
             _rma('ibput', _BLOCKS + 'int pe', kernels='thread', stream=False),
             _rma('ibget', _BLOCKS + 'int pe', kernels='thread', stream=False)]),
 
     Family('Put with signal',
-           'As gshmem_putmem_signal: a PE that sees the signal sees the data.',
+           'Like gshmem_putmem_signal: a PE that sees the signal sees the data.',
            [_rma('put_signal', _COPY + _SIGNAL + 'int pe'),
             _rma('put_signal_nbi', _COPY + _SIGNAL + 'int pe')]),
 
@@ -282,7 +282,7 @@ FAMILIES = [
            _waits('wait_until', 'status', 'status') + _waits('test', 'int', 'int')),
 
     Family('Data movement of teams',
-           'As gshmem_broadcastmem, …, with sizes counted in elements.',
+           'Like gshmem_broadcastmem, …, with sizes counted in elements.',
            [_collective('broadcast', 'size_t nelems, int PE_root'),
             _collective('collect', 'size_t nelems', kernels=''),
             _collective('fcollect', 'size_t nelems'),
@@ -290,12 +290,12 @@ FAMILIES = [
             _collective('alltoalls', 'ptrdiff_t dst, ptrdiff_t sst, size_t nelems', kernels='')]),
 
     Family('Reductions',
-           'As gshmem_reduce and gshmem_reducescatter, element by element over the PEs of the team.',
+           'Like gshmem_reduce and gshmem_reducescatter, element by element over the PEs of the team.',
            [_collective(op + form, 'size_t nreduce', types)
             for op, types in REDUCTIONS.items() for form in ('_reduce', '_reducescatter')]),
 
     Family('Scans',
-           'As gshmem_inscan and gshmem_exscan: sums over the PEs up to this one; exscan leaves out\n'
+           'Like gshmem_inscan and gshmem_exscan: sums over the PEs up to this one; exscan leaves out\n'
            'this PE itself.',
            [_collective('sum_inscan', 'size_t nelems', 'reduce_sum', ''),
             _collective('sum_exscan', 'size_t nelems', 'reduce_sum', '')]),

@@ -68,8 +68,8 @@ static inline void *gshmem_ctx_reach_atomic(gshmem_ctx_t ctx, const void *mine, 
     return gshmem_ctx_reach(ctx, mine, bytes, pe);
 }
 
-/* CPUs have no atomic addition of floats in memory, so that this repeats a compare-and-swap until
- * no other update has come between. Returns the old value. */
+/* CPUs cannot add floats in memory atomically. This function repeats a compare-and-swap until it
+ * succeeds. Returns the old value. */
 static inline float gshmem_add_float(float *there, float value)
 {
     float old, sum;

@@ -12,9 +12,10 @@
 #define GSHMEM_PATCH_VERSION 0
 #define GSHMEM_VERSION_TEXT  "0.1.0"
 
-/* Inline code reads structures of the library. This number changes whenever code that was compiled
- * before reads them wrongly. Each object that includes this header carries the number and the
- * version in an ELF note, and gshmem_init refuses a program or a library of another layout. */
+/* Inline code reads structures of the library. This number changes whenever a new version would
+ * make code that was compiled before read them wrongly. Each object that includes this header
+ * carries the number and the version in an ELF note, and gshmem_init refuses a program or a library
+ * of another layout. */
 #define GSHMEM_LAYOUT 1
 #if defined(__ELF__) && defined(__GNUC__) && !defined(__NVCC__)
 #define GSHMEM_NOTE(layout, major, minor, patch)                                                   \
@@ -45,22 +46,22 @@ GSHMEM_NOTE_OF(GSHMEM_LAYOUT, GSHMEM_MAJOR_VERSION, GSHMEM_MINOR_VERSION, GSHMEM
 #define GSHMEM_LIKELY(x)     __builtin_expect(!!(x), 1)
 #define GSHMEM_UNLIKELY(x)   __builtin_expect(!!(x), 0)
 
-/* Teams are small numbers: initialisers can use the constants, and the library notices a team that
- * was destroyed. */
+/* Teams are small numbers. Therefore initialisers can use the constants, and the library notices a
+ * team that was destroyed. */
 typedef int32_t gshmem_team_t;
 #define GSHMEM_TEAM_INVALID ((gshmem_team_t)-1)
 #define GSHMEM_TEAM_WORLD   ((gshmem_team_t)0) /* all PEs */
-#define GSHMEM_TEAM_SHARED  ((gshmem_team_t)1) /* the PEs whose memory can be mapped (gshmem_ptr) */
-#define GSHMEM_TEAM_HOST    ((gshmem_team_t)2) /* the PEs of this node */
+#define GSHMEM_TEAM_SHARED  ((gshmem_team_t)1) /* the PEs of this node */
+#define GSHMEM_TEAM_HOST    ((gshmem_team_t)2) /* the same PEs */
 
 typedef struct gshmem_ctx *gshmem_ctx_t;
 #define GSHMEM_CTX_INVALID ((gshmem_ctx_t)0)
 #define GSHMEM_CTX_DEFAULT ((gshmem_ctx_t)1)
 
-/* Options of gshmem_ctx_create, to be or-ed. */
+/* Options of gshmem_ctx_create: a bitwise OR of these, or 0. */
 #define GSHMEM_CTX_SERIALIZED 0x1 /* used by one thread at a time */
 #define GSHMEM_CTX_PRIVATE    0x2 /* used by the creating thread alone */
-#define GSHMEM_CTX_NOSTORE    0x4 /* gshmem_ctx_quiet and fence need not order mapped stores */
+#define GSHMEM_CTX_NOSTORE    0x4 /* its quiet and fence need not order stores to mapped peers */
 
 enum gshmem_thread_level {
     GSHMEM_THREAD_SINGLE,
@@ -83,7 +84,7 @@ enum gshmem_signal_op {
     GSHMEM_SIGNAL_ADD
 };
 
-/* Hints of gshmem_malloc_with_hints, to be or-ed. */
+/* Hints of gshmem_malloc_with_hints: a bitwise OR of these, or 0. */
 #define GSHMEM_MALLOC_ATOMICS_REMOTE 0x1
 #define GSHMEM_MALLOC_SIGNAL_REMOTE  0x2 /* accepted, without effect */
 #define GSHMEM_MALLOC_HOST           0x4 /* in host memory, also where the heap is GPU memory */

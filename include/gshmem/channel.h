@@ -34,9 +34,9 @@ struct gshmem_channel {
                              consumer writes it */
     uint64_t *ticket;     /* with the device: the next position */
     uint64_t *tail_copy;  /* with the device: an earlier value of tail */
-    uint32_t slots;       /* a power of two. For a GPU at least 64, two for each lane of a warp: the
-                             compiler may make lanes that have room wait for lanes that have none,
-                             so that there must be room for all lanes of a warp */
+    uint32_t slots;       /* a power of two; on a GPU at least 64, two for each lane of a warp. On a
+                             GPU a lane that has room may have to wait for a lane of its warp that
+                             has none. Therefore the ring has room for all lanes of a warp */
     uint32_t slots_log2;
 };
 
@@ -45,7 +45,7 @@ struct gshmem_slot {
     uint64_t word[GSHMEM_SLOT_WORDS];
 };
 
-/* The phase bit of each word of the slot at this position, at its place in the word. */
+/* The phase of the slot at this position, as bit 63 of a word. */
 GSHMEM_DEVICE uint64_t gshmem_slot_phase(uint64_t position, uint32_t slots_log2)
 {
     return (~(position >> slots_log2) & 1) << 63;
@@ -64,8 +64,8 @@ GSHMEM_DEVICE int gshmem_channel_has_room(const struct gshmem_channel *c, uint64
     return end - tail <= c->slots;
 }
 
-/* Takes n positions, 1 or 2, and returns the first. The caller must then write these slots whatever
- * happens, since the consumer reads in order and would wait for them. */
+/* Takes n positions, 1 or 2, and returns the first. The caller must then write these slots unless
+ * the job has ended: the consumer reads slots in order, and waits for them. */
 GSHMEM_DEVICE uint64_t gshmem_channel_take(const struct gshmem_channel *c, uint32_t n)
 {
     return gshmem_take_ticket(c->ticket, n);

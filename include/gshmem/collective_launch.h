@@ -38,13 +38,14 @@ static inline gshmem_status_t gshmem_collective_launch_query_gridsize(const void
                             cudaGetErrorString(error));
 }
 
-/* cudaLaunchKernel for kernels that synchronize across blocks or PEs; called by all PEs whose
- * kernels synchronize. A grid of 0 blocks stands for as many as can run at one time.
+/* Launches, as cudaLaunchKernel does, a kernel that synchronizes across blocks or PEs. All PEs
+ * whose kernels synchronize with each other call it. A grid of 0 blocks stands for as many as can
+ * run at one time.
  *
- * Kernels of PEs that share one GPU run in turns, unless the PEs are under one MPS server: kernels
- * that wait for each other make progress, but slowly, by time slices. Where PEs of other nodes, or
- * of GPUs without access to this one, update its memory by atomics, each update takes a small
- * kernel: a grid that fills the GPU and waits for such an update never ends. */
+ * Kernels of PEs that share one GPU run in turns, by time slices, unless the PEs are under one MPS
+ * server. Kernels that wait for each other then make progress slowly. An atomic by a PE of another
+ * node, or of a GPU without access to this one, needs a small kernel on this GPU. Therefore a grid
+ * that fills the GPU and waits for such an update never ends. */
 static inline gshmem_status_t gshmem_collective_launch(const void *func, dim3 grid, dim3 block,
                                                        void **arguments, size_t shared,
                                                        cudaStream_t stream)

@@ -2,7 +2,7 @@
  *
  * A context holds what a caller needs to reach the PEs of one team: for each kind of symmetric
  * memory, where this PE's copy begins and where each PE's copy is mapped in this process. Inline
- * code reads it, so that an operation on a mapped peer is a load or a store and not a call. An
+ * code reads it, and so an operation on a mapped peer is a load or a store and not a call. An
  * address that is not mapped, not symmetric or out of range goes out of line, where it is served or
  * refused with a reason. */
 #ifndef GSHMEM_CONTEXT_H
@@ -21,19 +21,19 @@ struct gshmem_segment {
                               not */
 };
 
-/* Inline code in compiled programs reads this struct, so that later versions may only add fields at
- * its end. The library changes a context only while no operation runs (in init and finalize). */
+/* Compiled programs read this struct inline. Therefore a later version may only add fields at its
+ * end. The library changes a context only while no operation runs (in init and finalize). */
 struct gshmem_ctx {
     struct gshmem_segment heap;
     struct gshmem_segment data; /* global and static variables of the program */
-    int32_t n_pes;              /* 0: not usable, which sends every operation out of line */
+    int32_t n_pes;              /* 0: not usable; every operation goes out of line */
     int32_t my_pe;
     gshmem_team_t team;
     uint32_t options;
     const struct gshmem_device_ctx *device; /* the same for kernels; NULL where there are none */
 };
 
-/* The default context, and one that is never usable, to which GSHMEM_CTX_INVALID is resolved. */
+/* The default context; and a context that is never usable, which stands for GSHMEM_CTX_INVALID. */
 GSHMEM_API extern struct gshmem_ctx *const gshmem_ctx_default;
 GSHMEM_API extern struct gshmem_ctx *const gshmem_ctx_none;
 

@@ -1,9 +1,9 @@
 /* Memory operations on words that two agents share: the GPU's threads, CPU threads, and the proxy.
  *
- * One header for nvcc (inline PTX at system scope, without <cuda/atomic>, which takes longer to
- * compile than all the rest) and for C and C++ compilers (the builtins behind C11's atomics). Each
- * comment says what the operation orders. "Earlier" and "later" refer to the program order of the
- * calling thread. */
+ * The header serves nvcc and the compilers of C and C++. For nvcc it has inline PTX at system
+ * scope, without <cuda/atomic>, which takes longer to compile than all the rest; for the others it
+ * has the builtins behind C11's atomics. Each comment says what the operation orders. "Earlier" and
+ * "later" refer to the program order of the calling thread. */
 #ifndef GSHMEM_MEMORY_H
 #define GSHMEM_MEMORY_H
 
@@ -96,7 +96,7 @@ GSHMEM_DEVICE void gshmem_store_release(uint64_t *at, uint64_t value)
 #endif
 }
 
-/* Adds, for all agents of the system. No earlier access moves after it. */
+/* Adds atomically towards all agents of the system. No earlier access moves after it. */
 GSHMEM_DEVICE void gshmem_add_release(uint64_t *at, uint64_t value)
 {
 #if defined(__CUDA_ARCH__)
@@ -106,8 +106,8 @@ GSHMEM_DEVICE void gshmem_add_release(uint64_t *at, uint64_t value)
 #endif
 }
 
-/* Stores two words at a 16-byte boundary, in one access where the machine has one. Orders nothing;
- * each word is never torn, the pair may be. */
+/* Stores two words at a 16-byte boundary, in one access where the machine has one. Orders nothing.
+ * A word is never torn; the pair may be. */
 GSHMEM_DEVICE void gshmem_store_pair_relaxed(uint64_t *at, uint64_t first, uint64_t second)
 {
 #if defined(__CUDA_ARCH__)
@@ -191,8 +191,8 @@ GSHMEM_DEVICE uint64_t gshmem_take_ticket(uint64_t *counter, uint32_t n)
 #endif
 }
 
-/* Raises *at to value if that is more, and returns the old value. No earlier access moves after it:
- * a thread that reads the value with acquire sees everything before it. */
+/* Stores the maximum of *at and value in *at, and returns the old value. No earlier access moves
+ * after it: a thread that reads the value with acquire sees everything before it. */
 GSHMEM_DEVICE uint64_t gshmem_raise_to(uint64_t *at, uint64_t value)
 {
 #if defined(__CUDA_ARCH__)

@@ -42,9 +42,9 @@ GSHMEM_DEVICE size_t gshmem_bytes(size_t n, size_t element)
  * same or do not overlap. */
 GSHMEM_API void gshmem_path_copy(void *to, const void *from, size_t bytes);
 
-/* Copies the last eight bytes by themselves, once, and last; `bytes` is larger than 8. The first
- * asm hides the number of bytes from gcc, which would otherwise use a string move for so few bytes
- * (docs/decisions/0008). */
+/* Copies all but the last eight bytes, and then the last eight in one access; `bytes` is larger
+ * than 8. The first asm hides the number of bytes from gcc, which would otherwise use a string move
+ * for so few bytes (docs/decisions/0008). */
 static inline void gshmem_copy_end_last(char *to, const char *from, size_t bytes)
 {
     size_t most = bytes - 8;
@@ -55,11 +55,11 @@ static inline void gshmem_copy_end_last(char *to, const char *from, size_t bytes
     memcpy(to + most, from + most, 8);
 }
 
-/* Copies an aligned object of 8, 4 or 2 bytes in one access, so that no PE sees a flag
- * half-written, and writes the last word of a larger object last. Older programs poll on the last
- * word of a put's data and clear it when they have seen it. libc's memcpy would break them: it may
- * write that word before the rest, and write it twice. The code that compilers make for a constant
- * size does neither. */
+/* Copies an aligned object of 8, 4 or 2 bytes in one access; therefore no PE sees a flag
+ * half-written. Writes the last word of a larger object last. Older programs poll on the last word
+ * of a put's data and clear it when they have seen it. libc's memcpy would break them: it may write
+ * that word before the rest, and write it twice. The code that compilers make for a constant size
+ * does neither. */
 static inline void gshmem_copy(void *to, const void *from, size_t bytes)
 {
     if (bytes == 8)
@@ -79,8 +79,7 @@ static inline void gshmem_copy(void *to, const void *from, size_t bytes)
 GSHMEM_KERNELS_TOO_BEGIN
 
 /* Copies bytes from source to dest on pe. Returns when source may be reused; the data is complete
- * at pe after a later gshmem_quiet or barrier. bytes may be 0; then dest and source may be
- * anything. */
+ * at pe after a later gshmem_quiet or barrier. If bytes is 0, dest and source may be anything. */
 static inline gshmem_status_t gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, const void *source,
                                                 size_t bytes, int pe)
 {
@@ -160,7 +159,7 @@ GSHMEM_API gshmem_status_t gshmem_ctx_igetmem(gshmem_ctx_t ctx, void *dest, cons
                                               size_t n, int pe);
 
 /* Block-strided copies: n blocks of `block` elements; block i starts at source + i*sst and goes to
- * dest + i*dst, strides counted in elements and at least as large as a block. */
+ * dest + i*dst. Strides are counted in elements, and are at least as large as a block. */
 GSHMEM_API gshmem_status_t gshmem_ctx_ibputmem(gshmem_ctx_t ctx, void *dest, const void *source,
                                                ptrdiff_t dst, ptrdiff_t sst, size_t block,
                                                size_t element, size_t n, int pe);

@@ -1,9 +1,10 @@
 /* The status of a call: one table, from which the enum, the names and the texts follow.
  *
- * Most functions that can fail return one of these. The others return a value: NULL or -1 after a
- * failure (gshmem_malloc, gshmem_ptr, gshmem_test_lock), or whatever the error policy leaves them
- * to return (g, fetching atomics, gshmem_signal_wait_until). The function that decides on a failure
- * logs one line with the numbers a person needs. Its callers pass the status on and log nothing. */
+ * Most functions that can fail return one of these. The others return a value. After a failure some
+ * return NULL or -1 (gshmem_malloc, gshmem_ptr, gshmem_test_lock); the others hand the failure to
+ * the error policy (g, fetching atomics, gshmem_signal_wait_until). The function that decides on a
+ * failure logs one line with the numbers a person needs. Its callers pass the status on and log
+ * nothing. */
 #ifndef GSHMEM_STATUS_H
 #define GSHMEM_STATUS_H
 

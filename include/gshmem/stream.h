@@ -1,22 +1,23 @@
 /* Operations in the order of a CUDA stream. Each function enqueues one operation on the stream and
- * returns. The operation begins when the work that was enqueued before it is done. It ends where
- * the function without _on_stream would return. The work that is enqueued after it begins then.
+ * returns. The operation begins when the work that was enqueued before it is done. The operation
+ * ends when the function without _on_stream would return. Work that is enqueued later begins after
+ * that.
  *
  * The functions return GSHMEM_OK when the operation is enqueued, or the reason why it could not be.
  * A failure of the operation itself is handed to the error policy when it runs. Memory to which
  * arguments point must exist until the operation has ended; arguments that are values are copied by
  * the call.
  *
- * All PEs of a team enqueue its collectives in the same order, and they run in this order, also if
- * they are on different streams. Calls without _on_stream, on the host and in kernels, do not wait
- * for operations on streams (cudaStreamSynchronize does). gshmem_finalize waits for all of them.
+ * All PEs of a team must enqueue its collectives in the same order. The collectives run in this
+ * order, also on different streams. Calls without _on_stream, on the host and in kernels, do not
+ * wait for operations on streams (cudaStreamSynchronize does). gshmem_finalize waits for all of
+ * them.
  *
  * While a stream is captured, the operations become part of the graph, and run at each launch of
  * the graph.
  *
- * On a GPU, puts and gets of bytes are copies on the stream. All other operations are kernels,
- * which access their arguments where these are: in GPU memory, or in pinned memory (cudaHostAlloc,
- * gshmem_buffer_register).
+ * On a GPU, puts and gets of bytes are copies on the stream. All other operations are kernels, and
+ * need their arguments in GPU memory or in pinned memory (cudaHostAlloc, gshmem_buffer_register).
  *
  * An operation that waits for another PE delays only its own stream. The typed names
  * (gshmem_TYPE_put_on_stream, …) are in gshmem/typed.h. */
@@ -121,7 +122,7 @@ GSHMEM_API gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, en
                                                           gshmem_stream_t stream);
 
 /* collect: the number of bytes may differ between PEs. alltoalls: blocks with gaps. inscan, exscan:
- * sums over the PEs before. */
+ * prefix sums over the PEs. */
 GSHMEM_API gshmem_status_t gshmem_collectmem_on_stream(gshmem_team_t team, void *dest,
                                                        const void *source, size_t bytes,
                                                        gshmem_stream_t stream);

@@ -55,11 +55,11 @@ __extension__ typedef double _Complex gshmem_complexd_t;
 /* GSHMEM_OP_SUM …
  *
  * integers, reals, pairs: whether the operation is defined for these types. by_call: it is defined,
- * and the compiler calls a function for each element, so that it cannot vectorise the loop.
+ * and takes a function call for each element, which the compiler cannot vectorise.
  * The result for the elements x and y:
  *   computes  is the value of the expression, which wraps for integers
  *   chooses   is x if the expression is true, else y
- * with: an argument of the table that each X gets as its last one.
+ * with: the table passes it on to each X as the last argument.
  *
  *    name  no.  in messages  integers reals pairs    result of x and y */
 #define GSHMEM_OP_TABLE(X, with)                                                                   \

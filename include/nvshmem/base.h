@@ -15,8 +15,8 @@
 #include "gshmem/host_device/cuda_runtime_api.h" /* a host source of a program for the host
                                                     device */
 #endif
-/* For cuMemCreate and the other functions for symmetric buffers. nvcc takes long to compile it, so
- * that sources for GPUs that call the driver include it themselves. */
+/* For cuMemCreate and the other functions for symmetric buffers. nvcc takes long to compile it.
+ * Therefore sources for GPUs that call the driver include it themselves. */
 #if !defined(__NVCC__) && __has_include(<cuda.h>)
 #include <cuda.h>
 #elif !defined(__NVCC__) && !__has_include(<cuda_runtime_api.h>)

@@ -12,7 +12,7 @@ typedef int nvshmemx_qp_handle_t;
 
 #ifdef __cplusplus
 
-/* A template, so that the message appears where a program calls it, in host code or kernels. */
+/* A template: the message then appears where a program calls it, in host code or kernels. */
 #define NVSHMEM_MISSING_AS(name, text)                                                             \
     template <class... argument> NVSHMEM_EITHER int name(argument...)                              \
     {                                                                                              \

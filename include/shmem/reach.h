@@ -25,12 +25,12 @@ SHMEM_ALWAYS void *gshmem_shmem_address(uintptr_t peer, size_t offset)
 }
 
 /* Copies 1 KiB or more by the method that suits the size: gshmem_path_copy (gshmem/rma.h), called
- * through a variable, so that a program need not be linked with the library that has it. */
+ * through a variable. Therefore a program need not be linked with the library that has it. */
 extern GSHMEM_API void (*const gshmem_shmem_copy_much)(void *to, const void *from, size_t bytes);
 
 /* The address at which pe's copy of the object at mine is mapped in this process; NULL: call the
- * library. It does what gshmem_ctx_reach does, which is static, so that these bodies cannot call
- * it. */
+ * library. It does what gshmem_ctx_reach does. These bodies cannot call that function, because it
+ * is static. */
 SHMEM_ALWAYS void *gshmem_shmem_reach(shmem_ctx_t ctx, const void *mine, size_t bytes, int pe)
 {
     const struct gshmem_ctx *view = gshmem_shmem_view;

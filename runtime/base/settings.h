@@ -23,8 +23,8 @@
     X(ON_ERROR, NULL, CHOICE, "abort", (ABORT, RETURN),                                            \
       "what a failure does where the caller gets no status: end the job, or carry on")             \
     X(UNSEEN, NULL, CHOICE, "fail", (FAIL, IGNORE),                                                \
-      "what failures do that nobody looks at, by gshmem_last_error or an error handler: "          \
-      "make the exit status 1 where it would be 0, or nothing")                                    \
+      "if the program never looks at a failed call, by gshmem_last_error or an error "             \
+      "handler: make the exit status 1 where it would be 0, or ignore the failure")                \
     X(CHECK, NULL, CHOICE, "off", (OFF, STRICT),                                                   \
       "strict: the first call that fails, of the host or of a kernel, ends the job")               \
     X(BOOTSTRAP, NULL, STRING, "auto", NULL,                                                       \
@@ -52,7 +52,8 @@
       "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; nearest: those "            \
       "nearest to this PE's GPU; empty: all that are up")                                          \
     X(TCP_CONGESTION, NULL, STRING, "", NULL,                                                      \
-      "congestion control of TCP's streams; empty: the system's, but BBR on long ways only")       \
+      "congestion control of TCP's streams; empty: the system's, but BBR only if the round "       \
+      "trip is long")                                                                              \
     X(IB_HCA, NULL, STRING, "", NULL,                                                              \
       "RDMA devices that verbs may use, e.g. mlx5_0,mlx5_2:1; empty: any but slow ones")           \
     X(IB_PORT, NULL, COUNT_OR_AUTO, "auto", "0..254",                                              \
@@ -67,21 +68,21 @@
     X(IB_PKEY, NULL, COUNT_OR_AUTO, "auto", "0..65535",                                            \
       "partition of queue pairs, as 0x8001; auto: the port's first")                               \
     X(IB_TIMEOUT, NULL, COUNT, "14", "1..31",                                                      \
-      "a packet without answer is sent again after 4.1 us times two to this")                      \
+      "a packet without response is sent again after 4.1 us times 2 to the power of this")         \
     X(IB_GPU, NULL, CHOICE, "auto", (AUTO, DMA_BUF, PEERMEM, STAGING),                             \
-      "how NICs get at GPU memory; staging: through pinned memory")                                \
+      "how NICs access GPU memory; staging: through pinned memory")                                \
     X(IB_QP_PER_PEER, NULL, COUNT, "1", "1..4",                                                    \
-      "queue pairs between two NICs; what is large goes by all of them")                           \
+      "queue pairs between two NICs; large transfers use all of them")                             \
     X(IB_RETRY, NULL, COUNT, "6", "0..6",                                                          \
-      "how often")                                                                                 \
+      "how often a packet is sent again")                                                          \
     X(IB_ORDER, NULL, CHOICE, "auto", (AUTO, STRICT, RELAXED),                                     \
       "whether NICs place writes of a queue pair in order; auto: what is known of the "            \
       "device, see gshmem-info")                                                                   \
     X(IB_GATHER, NULL, COUNT, "8", "0..64",                                                        \
-      "small puts that wait for each other go as one message if there are so many; 0: never")      \
+      "number of waiting small puts from which they are coalesced into one message; 0: never")     \
     X(PEER_TIMEOUT, NULL, SECONDS, "10", "1..3600",                                                \
-      "seconds after which a PE on another node that owes an answer and has sent nothing "         \
-      "at all is taken for dead")                                                                  \
+      "seconds after which a PE on another node that owes a response and has sent nothing "        \
+      "at all counts as dead")                                                                     \
     X(STAGING, NULL, SIZE, "16M", "64K..64G",                                                      \
       "pinned memory through which GPU memory goes to other nodes and comes from them")            \
     X(MAPPED, NULL, CHOICE, "on", (OFF, ON),                                                       \
@@ -98,12 +99,12 @@
     X(CUDA_DEVICE, NULL, STRING, "", NULL,                                                         \
       "which GPU a PE takes, by number; empty: its current one, or by its place on the node")      \
     X(CUDA_SHARE, NULL, CHOICE, "auto", (AUTO, FD, FABRIC, IPC),                                   \
-      "how heaps of GPU memory get to the other PEs of a node")                                    \
+      "how heaps of GPU memory are passed to the other PEs of a node")                             \
     X(CUDA_MULTICAST, NULL, CHOICE, "auto", (AUTO, OFF),                                           \
-      "let a switch between GPUs store in all of a team, and combine; off: as without one")        \
+      "let a switch between GPUs store to all PEs of a team, and combine; off: use no switch")     \
     X(CUDA_DOMAIN, NULL, CHOICE, "auto", (AUTO, OFF),                                              \
-      "map GPU memory of other nodes that are in the same NVLink domain; off: the network "        \
-      "does")                                                                                      \
+      "map GPU memory of other nodes that are in the same NVLink domain; off: use the "            \
+      "network")                                                                                   \
     X(CUDA_FLUSH, NULL, CHOICE, "auto", (AUTO, ON, OFF),                                           \
       "flush what NICs have written to GPU memory before it is used; auto: where the GPU "         \
       "needs it")                                                                                  \
@@ -112,7 +113,8 @@
     X(HOST_THREADS, NULL, COUNT_OR_AUTO, "auto", "0..1024",                                        \
       "threads that run kernels on the host device; auto: one for each CPU")                       \
     X(HOST_DEVICES, NULL, COUNT_OR_AUTO, "auto", "0..1024",                                        \
-      "numbers that programs find the host device under; auto: one for each PE of the node")       \
+      "how many devices programs see, all of them the host device; auto: one for each PE of "      \
+      "the node")                                                                                  \
     X(HOST_STACK, NULL, SIZE, "64K", "16K..1G",                                                    \
       "stack of each CUDA thread on the host device; four times this under sanitizers")            \
     X(MODULE_DIR, NULL, STRING, "", NULL,                                                          \

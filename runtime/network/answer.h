@@ -1,6 +1,6 @@
-/* The thread that answers who asks where the job stands: gshmem-where and gshmemrun, of this user
- * or of root (runtime/where/socket.h). It sleeps until somebody asks, and changes nothing of the
- * job. */
+/* The thread that answers gshmem-where and gshmemrun, of this user or of root
+ * (runtime/where/socket.h): it says where the job stands. It sleeps until it gets a question, and
+ * changes nothing in the job. */
 #ifndef GSHMEM_RUNTIME_NETWORK_ANSWER_H
 #define GSHMEM_RUNTIME_NETWORK_ANSWER_H
 

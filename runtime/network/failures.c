@@ -7,10 +7,13 @@
  *    same, so that each stream carries each failure once.
  * 3. GSHMEM_ERR_PEER_DEAD then comes from one of these places. A wait that is under way tests the
  *    PEs that it waits for (check_peers in wait.c), and a round of a team its members (group_check
- *    in group.c). A new request is refused in requests.c, a new command of a kernel by post_command
- *    in service.c. Requests in flight end in the transport, when transport_lose is called or the
- *    transport itself has found the failure (end_requests in tcp/initiator_end.c, link_fail in
- *    verbs). Waits in kernels read a failure word, which mark_dead in proxy/teams.c stores.
+ *    in group.c). A lock that a dead PE has held is lost (fail_lost in lock.c). A new request is
+ *    refused in requests.c, a new command of a kernel by post_command in service.c. Requests in
+ *    flight end in the transport, when transport_lose is called or the transport itself has found
+ *    the failure (end_requests in tcp/initiator_end.c, link_fail in verbs). Waits in kernels read a
+ *    failure word, which mark_dead in proxy/teams.c stores. For a PE that has left the job in good
+ *    order, the status comes from teams/departures.c. During start-up, it comes from node.c and
+ *    rendezvous.c in runtime/node, from blobs.c, and from the bootstrap (uid/wire.c, uid/fence.c).
  *
  * Invariant: every PE that waits for a failed PE learns of it, also if neither it nor its node ever
  * communicated with that PE, because the first PEs of all nodes have communicated during

@@ -1,4 +1,4 @@
-/* How a PE waits: briefly as a spin, then letting others run, then asleep; and never for ever.
+/* How a PE waits: it first spins, then lets others run, then sleeps; and never waits for ever.
  *
  *     struct wait w;
  *     wait_begin(&w, "barrier", team);
@@ -9,7 +9,10 @@
  *     wait_end(&w);
  *
  * wait_step returns a failure when the job was aborted or a PE that is waited for has died, so that
- * no wait outlives the job. It also gives the watchdog its chance to speak (GSHMEM_WATCHDOG). */
+ * no wait outlives the job. It also gives the watchdog its chance to speak (GSHMEM_WATCHDOG).
+ *
+ * README.md says who wakes a thread that sleeps, and why a wait may load its word relaxed while it
+ * spins. */
 #ifndef GSHMEM_RUNTIME_NETWORK_WAIT_H
 #define GSHMEM_RUNTIME_NETWORK_WAIT_H
 
@@ -47,12 +50,12 @@ struct wait {
     const void *object; /* what describe needs */
 };
 
-/* In place of a team: no PE is waited for but the network, which itself ends what a lost PE
- * owes. The loss of others is no concern of such a wait. */
+/* In place of a team: the wait is for the network and not for a PE. The network itself ends the
+ * requests to a failed PE. Therefore such a wait does not fail when a PE has failed. */
 #define WAIT_FOR_NETWORK ((gshmem_team_t)-2)
 
-/* In place of the one PE: any PE may end it, by an update of this one's memory. It fails when
- * all others have left. */
+/* In place of the one PE: any PE may end the wait, by an update of this PE's memory. The wait fails
+ * when all others have left. */
 enum { WAIT_FOR_UPDATE = -2 };
 
 /* The functions of rooms above that waits call; start.c enters them as job->waits. Teams know their
@@ -111,7 +114,7 @@ static inline void wait_end(struct wait *w)
         wait_forget(w);
 }
 
-/* For a wait that a spin cannot see the end of: who is waited for needs this CPU to run. */
+/* For a wait that cannot end during a spin, because the PE that it waits for needs this CPU. */
 static inline void wait_without_spin(struct wait *w)
 {
     w->spins = wait_spins;

@@ -126,7 +126,7 @@ void wait_watch(struct wait *w, uint64_t waited)
     if (!missing[0] && w->record && w->record->text[0])
         snprintf(missing, sizeof missing, "%s", w->record->text);
     log_line(LOG_ERROR,
-             "watchdog: %s has waited for %llu s%s%s; who keeps the job from going on: "
+             "watchdog: %s has waited for %llu s%s%s; to see which PE blocks the job: "
              "gshmem-where %s",
              w->what, (unsigned long long)(waited / 1000000000u), missing[0] ? "; " : "", missing,
              job->bootstrap->job);

@@ -1,5 +1,4 @@
-/* For functions that describe a wait: what is entered in its record, which who asks where the job
- * stands gets to see. */
+/* For functions that describe a wait: what they enter in its record, which gshmem-where shows. */
 #ifndef GSHMEM_RUNTIME_NETWORK_WAIT_SHOWN_H
 #define GSHMEM_RUNTIME_NETWORK_WAIT_SHOWN_H
 

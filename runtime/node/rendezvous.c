@@ -51,7 +51,7 @@ gshmem_status_t rendezvous_open(struct rendezvous *r)
     if (system_bind(r->fd, &name, &length, 4096) != 0 || length <= header ||
         length - header > sizeof r->address.name) {
         int error = errno;
-        close(r->fd);
+        rendezvous_close(r);
         return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this node's PEs: %s", strerror(error));
     }
     r->address.name_bytes = (uint8_t)(length - header);
@@ -61,7 +61,9 @@ gshmem_status_t rendezvous_open(struct rendezvous *r)
 
 void rendezvous_close(struct rendezvous *r)
 {
-    close(r->fd);
+    if (r->fd >= 0)
+        close(r->fd);
+    r->fd = -1; /* start-up that fails closes it once more */
 }
 
 static bool same_token(const unsigned char *a, const unsigned char *b)

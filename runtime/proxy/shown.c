@@ -1,6 +1,6 @@
-/* Waits in kernels of the host device, as who asks where the job stands sees them. A kernel's wait
- * shows itself again and again while it lasts, and does not say when it is over: a record that was
- * not refreshed is old, and is used again. */
+/* Waits in kernels of the host device, as gshmem-where shows them. A kernel's wait shows itself
+ * again and again while it lasts, and does not say when it is over: a record that was not refreshed
+ * is old, and is used again. */
 #define _GNU_SOURCE
 #include <execinfo.h>
 #include <pthread.h>

@@ -31,6 +31,7 @@ struct fiber {
     uint64_t now;
     uint64_t turn; /* counts its sleeps: an event that would end an earlier one is void */
     bool blocked, timed_out, ended;
+    bool of_library; /* the library has started this thread */
     const void *word; /* of a futex or a mutex for which it waits */
     struct pollfd *fds; /* that it polls */
     nfds_t n_fds;

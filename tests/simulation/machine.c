@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "fiber.h"
+#include "nth.h"
 #include "wrap.h"
 
 /* Part of a key for a shared word that no address has. */
@@ -71,6 +72,8 @@ bool machine_is_shared(const void *word)
 
 void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
+    if (NTH(mmap))
+        return MAP_FAILED;
     void *got = mmap(at, bytes, protection, flags, fd, offset);
 
     if (!fiber_current || got == MAP_FAILED || !(flags & MAP_SHARED) || fd < 0)
@@ -115,6 +118,8 @@ static int lock_byte(int fd, int call, struct flock *l)
 
 int __wrap_fcntl64(int fd, int call, ...)
 {
+    if (NTH(fcntl))
+        return -1;
     va_list args;
 
     va_start(args, call);

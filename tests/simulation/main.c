@@ -11,6 +11,7 @@
 #include "growth.h"
 #include "image.h"
 #include "network.h"
+#include "nth.h"
 #include "plan.h"
 #include "program.h"
 #include "record.h"
@@ -23,7 +24,7 @@ enum {
 static void usage(void)
 {
     fputs("usage: simulation --seed N [--pes N] [--steps LIST] [--faults LIST] [--log FILE] "
-          "[--describe]\n"
+          "[--describe] [--fail PE[:CALL:N[+]]]\n"
           "       simulation --growth [--alltoall] --pes N\n",
           stderr);
     exit(2);
@@ -97,12 +98,13 @@ int main(int argc, char **argv)
         {"seed", required_argument, NULL, 's'},  {"pes", required_argument, NULL, 'p'},
         {"steps", required_argument, NULL, 't'}, {"faults", required_argument, NULL, 'f'},
         {"log", required_argument, NULL, 'l'},   {"describe", no_argument, NULL, 'd'},
+        {"fail", required_argument, NULL, 'n'},
         {"growth", no_argument, NULL, 'g'},     {"alltoall", no_argument, NULL, 'a'},
         {NULL, 0, NULL, 0},
     };
     const char *steps = NULL, *faults = NULL, *log = NULL;
     int pes = 0;
-    bool describes = false, grows = false, alltoall = false;
+    bool describes = false, counts = false, grows = false, alltoall = false;
     char digest[65];
 
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -118,6 +120,8 @@ int main(int argc, char **argv)
             log = optarg;
         else if (c == 'd')
             describes = true;
+        else if (c == 'n' && nth_choose(optarg))
+            counts = true;
         else if (c == 'g')
             grows = true;
         else if (c == 'a')
@@ -155,5 +159,7 @@ int main(int argc, char **argv)
            (unsigned long long)world.seed, world.failure[0] ? world.failure : "fine", world.n_pes,
            (unsigned long long)lines, (unsigned long long)(world.now / SECOND),
            (unsigned long long)(world.now / MS % 1000), digest);
+    if (counts)
+        nth_print();
     return world.failure[0] != 0;
 }

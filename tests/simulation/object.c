@@ -10,6 +10,7 @@
 #include "events.h"
 #include "fiber.h"
 #include "network.h"
+#include "nth.h"
 #include "process.h"
 #include "runtime/base/system.h"
 
@@ -169,6 +170,8 @@ void object_close(struct object *o)
 
 int system_poll(struct pollfd *fds, nfds_t n, int64_t ns)
 {
+    if (NTH(poll))
+        return -1;
     struct fiber *f = fiber_current;
     const uint64_t until = ns < 0 ? NEVER : f->now + (uint64_t)ns;
     int ready;
@@ -185,6 +188,8 @@ int system_poll(struct pollfd *fds, nfds_t n, int64_t ns)
 
 int system_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
+    if (NTH(epoll_ctl))
+        return -1;
     struct object *set = object_of(epoll), *o = object_of(fd);
     struct watch *w = o ? o->watches : NULL;
 
@@ -223,6 +228,8 @@ int system_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 /* The transport never waits in it. Who is ready stays listed, behind the others. */
 int system_epoll_wait(int epoll, struct epoll_event *events, int most, int ms)
 {
+    if (NTH(epoll_wait))
+        return -1;
     struct object *set = object_of(epoll);
     struct watch *last;
     int n = 0;
@@ -270,6 +277,8 @@ static uint64_t ns_of(const struct timespec *t)
 
 int system_timerfd_settime(int fd, int flags, const struct itimerspec *when)
 {
+    if (NTH(timerfd_settime))
+        return -1;
     struct object *o = object_of(fd);
     const uint64_t value = ns_of(&when->it_value);
     uint64_t at = fiber_time() + value;

@@ -12,6 +12,7 @@
 
 #include "fence.h"
 #include "fiber.h"
+#include "nth.h"
 #include "object.h"
 #include "record.h"
 #include "wrap.h"
@@ -24,6 +25,8 @@ static char simulation_handle; /* what dlopen returns for the bootstrap */
 
 ssize_t __wrap_read(int fd, void *to, size_t bytes)
 {
+    if (NTH(read))
+        return -1;
     struct object *o = object_of(fd);
 
     if (fd < DESCRIPTOR_FIRST)
@@ -48,6 +51,8 @@ static void process_say(const char *from, size_t bytes)
 
 ssize_t __wrap_write(int fd, const void *from, size_t bytes)
 {
+    if (NTH(write))
+        return -1;
     struct object *o = object_of(fd);
 
     if (!fiber_current)
@@ -86,6 +91,8 @@ int __wrap_close(int fd)
 
 int __wrap_eventfd(unsigned count, int flags)
 {
+    if (NTH(eventfd))
+        return -1;
     struct object *o = object_new(OBJECT_EVENT);
 
     (void)flags;
@@ -95,12 +102,16 @@ int __wrap_eventfd(unsigned count, int flags)
 
 int __wrap_epoll_create1(int flags)
 {
+    if (NTH(epoll_create))
+        return -1;
     (void)flags;
     return object_new(OBJECT_EPOLL)->fd;
 }
 
 int __wrap_timerfd_create(int clock, int flags)
 {
+    if (NTH(timerfd_create))
+        return -1;
     (void)clock, (void)flags;
     return object_new(OBJECT_TIMER)->fd;
 }
@@ -135,6 +146,8 @@ struct interface {
 
 int __wrap_getifaddrs(struct ifaddrs **out)
 {
+    if (NTH(getifaddrs))
+        return -1;
     struct interface *i = calloc(1, sizeof *i);
 
     if (!i)

@@ -167,7 +167,7 @@ static bool program_init(struct program *p)
                 return false;
             unique.known = true;
         }
-        while (!unique.known && !world.pe[0].dead)
+        while (!unique.known && !world.pe[0].dead && !programs[0].ended)
             clock_sleep(100 * US);
         if (!unique.known)
             return false;

@@ -7,6 +7,7 @@
 
 #include "fiber.h"
 #include "machine.h"
+#include "nth.h"
 #include "process.h"
 #include "record.h"
 #include "runtime/base/system.h"
@@ -48,6 +49,8 @@ void clock_sleep(uint64_t ns)
 
 bool system_random(void *to, size_t bytes)
 {
+    if (NTH(random))
+        return false;
     unsigned char *at = to;
 
     for (size_t i = 0; i < bytes; i++)

@@ -11,6 +11,7 @@
 
 #include "fiber.h"
 #include "network.h"
+#include "nth.h"
 #include "object.h"
 #include "record.h"
 #include "runtime/base/system.h"
@@ -137,6 +138,8 @@ static int connect_here(struct socket *s, const struct sockaddr_un *name, sockle
 
 int system_socket(int domain, int type)
 {
+    if (NTH(socket))
+        return -1;
     fiber_call();
     if (domain == AF_UNIX)
         return new_socket(domain);
@@ -146,6 +149,8 @@ int system_socket(int domain, int type)
 
 int system_bind(int fd, struct sockaddr_storage *name, socklen_t *size, int backlog)
 {
+    if (NTH(bind))
+        return -1;
     struct socket *s = socket_of(fd);
     struct sockaddr_in *in = (struct sockaddr_in *)name;
     uint32_t address;
@@ -172,6 +177,8 @@ int system_bind(int fd, struct sockaddr_storage *name, socklen_t *size, int back
 
 int system_connect(int fd, const struct sockaddr *to, socklen_t size)
 {
+    if (NTH(connect))
+        return -1;
     struct socket *s = socket_of(fd);
     uint32_t address;
     uint16_t port;
@@ -205,6 +212,8 @@ int system_connect(int fd, const struct sockaddr *to, socklen_t size)
 
 int system_accept(int fd, struct sockaddr_storage *from, int flags)
 {
+    if (NTH(accept))
+        return -1;
     struct socket *listener = socket_of(fd), *s;
 
     (void)flags;
@@ -246,6 +255,8 @@ static bool socket_is_usable(const struct socket *s)
 
 ssize_t system_sendmsg(int fd, const struct msghdr *message, int flags)
 {
+    if (NTH(sendmsg))
+        return -1;
     struct socket *s = socket_of(fd);
     size_t done = 0;
 
@@ -274,6 +285,8 @@ ssize_t system_sendmsg(int fd, const struct msghdr *message, int flags)
 
 ssize_t system_send(int fd, const void *from, size_t bytes, int flags)
 {
+    if (NTH(send))
+        return -1;
     struct iovec v = {(void *)from, bytes};
     const struct msghdr message = {.msg_iov = &v, .msg_iovlen = 1};
 
@@ -309,6 +322,8 @@ static void take_passed(struct socket *s, struct msghdr *message)
 
 ssize_t system_recvmsg(int fd, struct msghdr *message, int flags)
 {
+    if (NTH(recvmsg))
+        return -1;
     struct socket *s = socket_of(fd);
     size_t done = 0;
 
@@ -340,6 +355,8 @@ ssize_t system_recvmsg(int fd, struct msghdr *message, int flags)
 
 ssize_t system_recv(int fd, void *to, size_t bytes, int flags)
 {
+    if (NTH(recv))
+        return -1;
     struct iovec v = {to, bytes};
     struct msghdr message = {.msg_iov = &v, .msg_iovlen = 1};
 
@@ -348,6 +365,8 @@ ssize_t system_recv(int fd, void *to, size_t bytes, int flags)
 
 int system_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
+    if (NTH(setsockopt))
+        return -1;
     struct socket *s = socket_of(fd);
     unsigned number = 0;
 
@@ -373,6 +392,8 @@ int system_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 
 int system_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
+    if (NTH(getsockopt))
+        return -1;
     struct socket *s = socket_of(fd);
 
     fiber_call();

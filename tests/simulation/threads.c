@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "fiber.h"
+#include "nth.h"
 #include "wrap.h"
 
 /* glibc's fields, which the initializers fill in: __lock, __count and __owner are used as there. */
@@ -11,13 +12,17 @@
 int simulated_pthread_create(pthread_t *out, const pthread_attr_t *a, void *(*main)(void *),
                           void *argument)
 {
+    if (NTH(pthread_create))
+        return EAGAIN;
     struct fiber *f = fiber_current;
 
     (void)a;
     fiber_call();
-    *out = (pthread_t)fiber_new(
+    struct fiber *new = fiber_new(
         f->pe, f->now + chance_between(&world.schedule, 10 * US, 10 * US + world.pace.wake_ns),
         main, argument);
+    new->of_library = nth_is_library(__builtin_return_address(0));
+    *out = (pthread_t)new;
     return 0;
 }
 
@@ -107,4 +112,14 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
     m->__data.__lock = m->__data.__owner = 0;
     fiber_wake_word(fiber_current->pe, m, 1);
     return 0;
+}
+
+/* In place of /proc/self/task: the program's threads but for the one that asks. */
+int __wrap_threads_of_program(void)
+{
+    int n = 0;
+
+    for (const struct fiber *f = fiber_current->pe->fibers; f; f = f->next)
+        n += f != fiber_current && !f->ended && !f->of_library;
+    return n;
 }

@@ -23,6 +23,8 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
 int __wrap_pthread_mutex_trylock(pthread_mutex_t *m);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *m);
 
+int __wrap_threads_of_program(void);
+
 ssize_t __wrap_read(int fd, void *to, size_t bytes);
 ssize_t __wrap_write(int fd, const void *from, size_t bytes);
 int __wrap_close(int fd);
@@ -32,6 +34,17 @@ int __wrap_fcntl64(int fd, int call, ...);
 int __wrap_eventfd(unsigned count, int flags);
 int __wrap_epoll_create1(int flags);
 int __wrap_timerfd_create(int clock, int flags);
+
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+char *__wrap_strdup(const char *text);
+void *__wrap_realloc(void *memory, size_t bytes);
+void __wrap_free(void *memory);
+void *__wrap_mremap(void *at, size_t bytes, size_t more, int flags, void *to);
+int __wrap_memfd_create(const char *name, unsigned flags);
+int __wrap_ftruncate64(int fd, off_t bytes);
+int __wrap_fallocate64(int fd, int mode, off_t offset, off_t bytes);
 
 pid_t __wrap_getpid(void);
 pid_t __wrap_getppid(void);

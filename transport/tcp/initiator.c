@@ -11,6 +11,7 @@
 #include "runtime/base/system.h"
 
 #include "transport/tcp/initiator.h"
+#include "transport/tcp/stream_memory.h"
 
 /* ---- Sending ---- */
 
@@ -74,16 +75,13 @@ static gshmem_status_t initiator_make(struct tcp *t, int pe, struct initiator **
         return GSHMEM_ERR_PEER_DEAD;
     if ((status = t->config.find(t->config.context, pe, published, sizeof published, &bytes)))
         return status;
-    if (!(to = malloc(sizeof *to)))
+    if (!(to = stream_memory_new(sizeof *to)))
         return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for a connection to PE %d",
                               pe);
-    /* The large arrays need no clearing: their pages are taken as they are used. */
-    memset(to, 0, offsetof(struct initiator, pending));
-    to->in.first = to->in.end = 0;
     to->stream = (struct stream){.ready = initiator_ready, .fd = -1};
     to->pe = pe;
     if (!address_decode(published, bytes, &to->connecting.address)) {
-        free(to);
+        stream_memory_free(to, sizeof *to);
         return t->config.fail(GSHMEM_ERR_BOOTSTRAP,
                               "tcp: PE %d published no address of this version", pe);
     }
@@ -275,6 +273,18 @@ static void initiator_tick_connecting(struct tcp *t, struct initiator *to)
         connect_tick(t, to);
 }
 
+/* After a tick in which nothing has passed, the buffers of a stream take no memory. */
+static void initiator_shrink(struct initiator *to, bool passed)
+{
+    if (passed)
+        to->is_small = false;
+    else if (!to->is_small && queue_empty(&to->out) && to->completed == to->posted &&
+             !to->data.left && !receive_buffer_has(&to->in) && backlog_empty(to)) {
+        stream_memory_shrink(to, offsetof(struct initiator, out), sizeof *to);
+        to->is_small = true;
+    }
+}
+
 bool initiator_tick(struct tcp *t)
 {
     bool any = false;
@@ -288,12 +298,14 @@ bool initiator_tick(struct tcp *t)
         }
         bool responsive = to->received || !initiator_awaits(to);
         to->silent_ticks = responsive ? 0 : to->silent_ticks + 1;
+        initiator_shrink(to, to->received || to->ticked != to->posted);
         to->received = false;
+        to->ticked = to->posted;
         unordered_acknowledge(t, to);
         /* the first of these ticks may have followed the request at once */
         if ((to->silent_ticks - 1) * t->tick_ms >= t->socket.peer_seconds * 1000)
             initiator_give_up(t, to);
-        any |= initiator_awaits(to) || to->data.unordered;
+        any |= initiator_awaits(to) || to->data.unordered || !to->is_small;
     }
     return any;
 }
@@ -354,7 +366,7 @@ void initiator_close_all(struct tcp *t)
         t->initiators.first = to->next;
         initiator_abort(t, to);
         t->to[to->pe] = NULL;
-        free(to);
+        stream_memory_free(to, sizeof *to);
     }
     t->initiators.staging = NULL;
 }

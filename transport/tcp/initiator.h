@@ -94,6 +94,8 @@ struct initiator {
     uint64_t completed; /* `done` was called for all up to here: data has reached the device */
 
     bool received;    /* something has arrived since the last tick */
+    bool is_small;    /* the buffers' pages were given back, and nothing has passed since */
+    uint64_t ticked;  /* `posted` at the last tick */
     int silent_ticks; /* ticks without an arrival while the peer owes a response */
     int notified;     /* of how many failed PEs the peer has been notified */
 
@@ -108,6 +110,7 @@ struct initiator {
     struct request_frame unordered_put; /* the one whose data is arriving */
     struct initiator_data data;
 
+    /* Buffers: all zero is empty (initiator_shrink). */
     struct queue out;
     struct pending pending[PENDING_MOST]; /* by number */
     struct receive_buffer in;

@@ -26,12 +26,12 @@ struct piece {
 };
 
 struct queue {
-    struct piece piece[QUEUE_PIECES];
     uint32_t first; /* pieces, counted for ever */
     uint32_t end;
     size_t ring_first; /* bytes of the ring, counted for ever */
     size_t ring_end;
     size_t bytes; /* in all pieces */
+    struct piece piece[QUEUE_PIECES];
     char ring[QUEUE_RING];
 };
 

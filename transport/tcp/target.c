@@ -9,6 +9,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/sanitizer.h"
+#include "transport/tcp/stream_memory.h"
 #include "transport/tcp/target.h"
 
 enum {
@@ -93,16 +94,13 @@ bool target_advance(struct tcp *t)
 
 void target_accept(struct tcp *t, int fd)
 {
-    struct target *from = malloc(sizeof *from);
+    struct target *from = stream_memory_new(sizeof *from);
 
     if (!from) {
         t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for a connection");
         close(fd);
         return;
     }
-    memset(from, 0, offsetof(struct target, out)); /* pages of arrays are taken as used */
-    memset(&from->out, 0, offsetof(struct queue, ring));
-    from->in.first = from->in.end = 0;
     from->stream = (struct stream){.ready = target_ready, .fd = fd};
     from->pe = from->stranger.claimed = -1;
     from->shown_alive = clock_ns();
@@ -110,7 +108,7 @@ void target_accept(struct tcp *t, int fd)
     congestion_suit(&t->socket, fd);
     if (!poller_watch(&t->poller, &from->stream, EPOLLIN)) {
         close(fd);
-        free(from);
+        stream_memory_free(from, sizeof *from);
         return;
     }
     from->next = t->targets.first;
@@ -162,6 +160,17 @@ static bool target_send_alive(struct tcp *t, struct target *from)
     return true;
 }
 
+/* After a tick in which nothing has passed, the buffers of a stream take no memory. */
+static void target_shrink(struct target *from)
+{
+    if (!from->received && !from->is_small && from->pe >= 0 && queue_empty(&from->out) &&
+        from->responded == from->executed && from->unordered_sent == from->unordered_done &&
+        !from->data.left && !receive_buffer_has(&from->in) && !deferred_any(from)) {
+        stream_memory_shrink(from, offsetof(struct target, out), sizeof *from);
+        from->is_small = true;
+    }
+}
+
 bool target_tick(struct tcp *t)
 {
     bool any = false;
@@ -177,6 +186,8 @@ bool target_tick(struct tcp *t)
         }
         bool owes = from->unordered_sent != from->unordered_done;
         from->silent_ticks = from->received || !owes ? 0 : from->silent_ticks + 1;
+        target_shrink(from);
+        any |= from->received; /* it may be small at the next tick */
         from->received = false;
         if (owes && !target_give_up(t, from))
             any |= from->unordered_sent != from->unordered_done;

@@ -71,6 +71,7 @@ struct target {
     uint64_t shown_alive; /* ns, when the peer last got a response while its put arrives */
 
     bool received;    /* something has arrived since the last tick */
+    bool is_small;    /* the buffers' pages were given back, and nothing has passed since */
     int silent_ticks; /* ticks without an arrival while the peer owes an acknowledgement */
 
     struct request_frame put;
@@ -85,6 +86,7 @@ struct target {
     uint64_t unordered_sent; /* unordered puts that this PE has sent on this stream, */
     uint64_t unordered_done; /* and how many of them the peer has acknowledged */
 
+    /* Buffers: all zero is empty (target_shrink). */
     struct queue out;
     struct unordered_put unordered[UNORDERED_MOST]; /* by number */
     struct receive_buffer in;

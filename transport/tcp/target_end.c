@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/log.h"
+#include "transport/tcp/stream_memory.h"
 #include "transport/tcp/target.h"
 
 /* Takes the stream out of a list that is linked by `field`. */
@@ -29,7 +30,7 @@ void target_drop(struct tcp *t, struct target *from)
     t->targets.admission.strangers -= from->pe < 0;
     t->targets.admission.without_hello -= from->stranger.claimed < 0;
     poller_end(&t->poller, &from->stream);
-    free(from);
+    stream_memory_free(from, sizeof *from);
 }
 
 void target_close_later(struct tcp *t, struct target *from)

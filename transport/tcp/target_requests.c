@@ -269,6 +269,10 @@ bool target_receive(struct tcp *t, struct target *from)
             return target_ended(t, from, n < 0 ? errno : 0);
         t->events++;
         from->received = true;
+        if (from->is_small) {
+            from->is_small = false;
+            tcp_start_ticking(t);
+        }
         visit += (size_t)n;
         if (placed && !target_data_arrived(t, from, placed))
             return false;

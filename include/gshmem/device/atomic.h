@@ -1,5 +1,5 @@
-/* Atomics in kernels: CUDA's own where the object is mapped, for all agents of the system;
- * otherwise a command, which the target's proxy carries out. They do not order other accesses, and
+/* Atomics in kernels. If the object is mapped, an atomic is CUDA's own, at system scope; otherwise
+ * it is a command, which the target's proxy carries out. Atomics do not order other accesses, and
  * one thread performs each.
  *
  * gshmem_kernel_… are the kernels' functions, gshmem_either_… those that the names of typed.h
@@ -20,7 +20,8 @@ template <> struct gshmem_word<8> {
     typedef unsigned long long type;
 };
 
-/* An object's bits, in the form of commands and of the paths out of line, and the inverse. */
+/* An object's bits, in the form in which commands and the paths out of line have them; and an
+ * object from such bits. */
 template <class T> GSHMEM_DEVICE uint64_t gshmem_bits_of(T value)
 {
     typename gshmem_word<sizeof(T)>::type bits;
@@ -217,8 +218,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_atomic_fetch_nbi(gshmem_ctx_t ctx, T
     return GSHMEM_OK;
 }
 
-/* On the host, in CUDA sources, they are out of line; the functions there handle mapped objects,
- * too. */
+/* In CUDA sources, host code calls the functions out of line, which also handle mapped objects. */
 
 template <enum gshmem_amo amo, class T>
 GSHMEM_EITHER gshmem_status_t gshmem_either_atomic(gshmem_ctx_t ctx, T *dest, T operand, int pe)

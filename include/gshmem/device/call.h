@@ -1,10 +1,9 @@
 /* One collective call in a kernel: its arguments, which are checked here and compared among the
  * members, and the transfer of large data between two rounds.
  *
- * After the first round all members have called, so that any of them may write dest and read
- * source. Before the second round each member completes its puts. A PE that cannot make the call
- * takes part in the first round with signature 0: then all members return, and none has written to
- * dest. */
+ * After the first round all members have called, and any of them may write dest and read source.
+ * Before the second round each member completes its puts. A PE that cannot make the call takes part
+ * in the first round with signature 0: then all members return, and none has written to dest. */
 #ifndef GSHMEM_DEVICE_CALL_H
 #define GSHMEM_DEVICE_CALL_H
 
@@ -59,7 +58,7 @@ GSHMEM_KERNEL bool gshmem_kernel_good_object(const struct gshmem_device_ctx *c, 
     return bytes == 0 || gshmem_kernel_symmetric(c, object, bytes);
 }
 
-/* They may be the same object where that makes sense, and may not overlap otherwise. */
+/* Whether dest and source overlap. They may be the same object where the collective allows it. */
 GSHMEM_KERNEL bool gshmem_kernel_overlap(const struct gshmem_kernel_call *call)
 {
     const uintptr_t to = (uintptr_t)call->dest, from = (uintptr_t)call->source;
@@ -88,8 +87,9 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_say(const struct gshmem_device_
                                call->dest_bytes);
 }
 
-/* Whether this PE can make the call; if not, *status is the result, and the others learn of it. It
- * is also a sync of the threads, so that each may read what another has written to source. */
+/* Whether this PE can make the call. If not, *status is the result, and the other PEs learn of it.
+ * The function is also a sync of the threads: after it each may read what another has written to
+ * source. */
 template <int scope>
 GSHMEM_KERNEL_RARE bool gshmem_kernel_enter(const struct gshmem_device_team *t,
                                             const struct gshmem_kernel_call *call,
@@ -111,7 +111,7 @@ GSHMEM_KERNEL_RARE bool gshmem_kernel_enter(const struct gshmem_device_team *t,
     return false;
 }
 
-/* Copies occur in many functions of many types, so they are out of line. */
+/* Many functions of many types copy. Therefore the copy is out of line. */
 template <int scope>
 GSHMEM_KERNEL_RARE void gshmem_kernel_copy_apart(void *to, const void *from, size_t bytes)
 {
@@ -134,7 +134,7 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_place(const struct gshmem_kernel_round *r,
     }
 }
 
-/* Copies blocks for each member to where a round sends them from. */
+/* Copies the blocks for all members to the place from which a round sends them. */
 template <int scope>
 GSHMEM_KERNEL_RARE void gshmem_kernel_lay_out(const struct gshmem_kernel_round *r,
                                               const char *source)
@@ -153,8 +153,9 @@ GSHMEM_KERNEL bool gshmem_kernel_small_each(const struct gshmem_device_team *t, 
     return gshmem_kernel_flat(t) && all <= GSHMEM_DEVICE_SYNC_DATA / 2;
 }
 
-/* Copies this PE's data into the scratch memory from which the round sends it. That the half is
- * free is known from other PEs, so that ThreadSanitizer would report a race with the proxy. */
+/* Copies this PE's data into the scratch memory from which the round sends it. Other PEs' arrival
+ * shows that this half of the memory is free. ThreadSanitizer does not see that, and would report a
+ * race with the proxy. */
 template <int scope>
 GSHMEM_KERNEL void gshmem_kernel_load_round(const struct gshmem_kernel_round *r, const void *source)
 {
@@ -214,7 +215,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_close(const struct gshmem_devic
     return gshmem_kernel_meet<scope>(&r, mine);
 }
 
-/* To a member's copy of dest; complete when gshmem_kernel_close returns. */
+/* Puts to a member's copy of dest. The put is complete when gshmem_kernel_close returns. */
 template <int scope>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_send(const struct gshmem_device_ctx *c, void *dest,
                                                  const void *source, size_t bytes, uint32_t pe)
@@ -228,7 +229,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_send(const struct gshmem_device_ctx 
     return GSHMEM_OK;
 }
 
-/* The same bytes to all others; each member begins with the one after itself. */
+/* Puts the same bytes to all others. Each member begins with the member after itself. */
 template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_send_all(const struct gshmem_device_ctx *c,
                                                           void *dest, const void *source,
@@ -241,7 +242,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_send_all(const struct gshmem_de
     return status;
 }
 
-/* From a member's copy of source; complete on return. */
+/* Gets from a member's copy of source. The get is complete on return. */
 template <int scope>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_bring_from(const struct gshmem_device_ctx *c,
                                                        void *dest, const void *source, size_t bytes,

@@ -1,9 +1,10 @@
 /* Collectives in kernels that synchronize or move data; and the host's by the same names.
  * Reductions are in gshmem/device/reduce.h.
  *
- * Small data is sent with a round, through scratch memory (gshmem/device/round.h): only dest's own
- * PE writes it, in its call. Large data is moved between two rounds (gshmem/device/call.h), to all
- * members at once where a switch can do that (gshmem/device/multicast.h). */
+ * Small data is sent with a round, through scratch memory (gshmem/device/round.h). Then only the PE
+ * itself writes to its dest, during its call. Large data is moved between two rounds
+ * (gshmem/device/call.h), to all members at once where a switch can do that
+ * (gshmem/device/multicast.h). */
 #ifndef GSHMEM_DEVICE_COLLECTIVE_H
 #define GSHMEM_DEVICE_COLLECTIVE_H
 
@@ -24,8 +25,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_sync_team(gshmem_team_t team)
         gshmem_kernel_enter<scope>(t, &call, &mine);
         return mine;
     }
-    gshmem_kernel_sync<scope>(); /* some threads may still be in a call before this one, which
-                                    counts */
+    gshmem_kernel_sync<scope>(); /* threads may still be in an earlier call, which changes the
+                                    round counter */
     struct gshmem_kernel_round r = gshmem_kernel_round(t, GSHMEM_COLLECTIVE_SYNC);
     if (barrier && gshmem_kernel_rank<scope>() == 0)
         mine = gshmem_kernel_quiet(GSHMEM_CTX_DEFAULT);
@@ -37,8 +38,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_sync_team(gshmem_team_t team)
 
 /* ---- broadcast ------------------------------------------------------------------------------ */
 
-/* Each member gets its part from the root and puts it to all: no PE sends more than twice the
- * data. */
+/* Each member gets its part of the data from the root and puts it to all members. No PE sends more
+ * than twice the size of the data. */
 template <int scope>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_broadcast_large(const struct gshmem_device_team *t,
                                                             const struct gshmem_kernel_call *call)

@@ -5,10 +5,10 @@
  *     word 2   the local address, or the value's low bits
  *     word 3   the size, or the comparison value, or the value's high bits
  *
- * Values are part of the command, so that a p, an atomic or a signal reads no memory of the sender.
- * A put with a signal is a put marked `more` and a signal in the next slot, which the proxy hands
- * to the transport as one request. In the same way, an atomic whose old value goes to memory has a
- * second slot, which says where. The proxy checks addresses, since no kernel may crash it. */
+ * Values are part of the command. Therefore a p, an atomic or a signal reads no memory of the
+ * sender. A put with a signal is a put marked `more` and a signal in the next slot, which the proxy
+ * hands to the transport as one request. In the same way, an atomic whose old value goes to memory
+ * has a second slot, which says where. The proxy checks all addresses: no kernel may crash it. */
 #ifndef GSHMEM_DEVICE_COMMAND_H
 #define GSHMEM_DEVICE_COMMAND_H
 
@@ -24,24 +24,25 @@ enum gshmem_command_kind {
     GSHMEM_COMMAND_SIGNAL,  /* amo is an enum gshmem_signal_op */
     GSHMEM_COMMAND_RAISE,   /* hands the gshmem_status_t in `type` to the error policy, and
                                responds */
-    GSHMEM_COMMAND_REFUSE,  /* no operation: reports a mistake in a call (a kind in `type`, 0: fence
-                               or quiet, and its amo), a gshmem_refusal in `local`, and responds
-                               with the status */
+    GSHMEM_COMMAND_REFUSE,  /* no operation: reports a mistake in a call, and responds with the
+                               status. `type` is the kind of the refused command (0 for fence and
+                               quiet), `amo` its amo; `local` is a gshmem_refusal */
     GSHMEM_COMMAND_REFUSE_COLLECTIVE, /* the same for a gshmem_collective in `type`; amo is the
                                          reason */
-    GSHMEM_COMMAND_REFUSE_WAIT, /* the same for a gshmem_wait_call in `amo`, of variables of `type`
-                                   bytes at `address`; `local` is its cmp, `size` a
+    GSHMEM_COMMAND_REFUSE_WAIT, /* the same for a wait: `amo` is a gshmem_wait_call, its variables
+                                   of `type` bytes are at `address`, `local` is its cmp, `size` a
                                    gshmem_wait_lack */
-    GSHMEM_COMMAND_FENCE, /* commands after it may not overtake commands before it in its channel,
-                             nor those before three positions in the context's other channels, in
-                             their order: `address`, `local`, `size`; of fewer channels the last of
-                             these */
+    GSHMEM_COMMAND_FENCE, /* commands behind the fence may not overtake commands before it in this
+                             channel, nor commands before three positions in the context's other
+                             channels. `address`, `local` and `size` hold these positions in the
+                             order of the channels. With fewer than four channels only the last of
+                             these fields are used */
     GSHMEM_COMMAND_FLUSH, /* no operation: responds when kernels see what NICs have written to the
                              GPU's memory */
 };
 
-/* In a context with more channels, a fence waits until the proxy has taken the commands of the
- * others. */
+/* In a context with more channels, a fence first waits until the proxy has taken the commands of
+ * the other channels. */
 #define GSHMEM_FENCE_CHANNELS 4u
 
 enum gshmem_collective {
@@ -124,7 +125,7 @@ struct gshmem_command {
     uint32_t kind;       /* 5 bits */
     uint32_t type;       /* 5 bits */
     uint32_t amo;        /* 4 bits */
-    uint32_t pe;         /* 24 bits, of the job; of a REFUSE, in `size` */
+    uint32_t pe;         /* 24 bits: the number in the job; a REFUSE has it in `size` */
     uint32_t responds;   /* 1: a response goes to `response` with `tag` */
     uint32_t response;   /* 10 bits */
     uint32_t tag;        /* 8 bits */

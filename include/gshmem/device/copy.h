@@ -3,11 +3,11 @@
  * On a GPU the source is loaded and the destination stored in aligned words of 16 bytes, except at
  * the ends of the destination. Where source and destination are aligned differently, a stored word
  * is made of two loaded ones by shifts; a word that has no byte of the source is never loaded. Each
- * thread has four words in flight, so that it waits for four loads together.
+ * thread has four words in flight: it waits once for four loads.
  *
- * Elements of 2, 4 or 8 bytes are not torn where addresses and size are multiples of that; other
- * threads may wait for a copy of a single element. On the host device each thread copies its share
- * with memcpy. */
+ * Elements of 2, 4 or 8 bytes are not torn if addresses and size are multiples of the element's
+ * size. Therefore other threads may poll on an element that is copied alone. On the host device
+ * each thread copies its share with memcpy. */
 #ifndef GSHMEM_DEVICE_COPY_H
 #define GSHMEM_DEVICE_COPY_H
 
@@ -42,7 +42,8 @@ template <class T> GSHMEM_KERNEL T gshmem_kernel_load(const T *at)
 #endif
 }
 
-/* The largest element, of up to 8 bytes, of which the data may consist. */
+/* The size of the largest element, up to 8 bytes, of which both addresses and the size are
+ * multiples. */
 GSHMEM_KERNEL size_t gshmem_kernel_unit(const void *to, const void *from, size_t bytes)
 {
     size_t bits = (uintptr_t)to | (uintptr_t)from | bytes | 8;
@@ -142,7 +143,7 @@ GSHMEM_KERNEL void gshmem_kernel_copy_words(gshmem_kernel_word *to, const gshmem
 }
 
 /* The first thread stores the bytes before the first whole word, the last thread those after the
- * last one. They load them before they wait for anything. */
+ * last whole word. They load these bytes before they wait for anything. */
 template <int scope>
 GSHMEM_KERNEL void gshmem_kernel_copy_many(char *to, const char *from, size_t bytes, size_t unit)
 {

@@ -22,8 +22,8 @@ static __constant__ struct gshmem_device_state gshmem_device_here;
 extern "C" void gshmem_host_ptx_while_waiting(void (*progress)(void));
 #endif
 
-/* By a stream of its own, which no work of the program's holds up. (The default stream waits for
- * all that are not nonblocking.) */
+/* Copies the state on a stream of its own, which waits for no work of the program. (The default
+ * stream waits for all streams that are not nonblocking.) */
 static int gshmem_device_fill(const struct gshmem_device_state *state)
 {
     cudaStream_t stream;
@@ -64,8 +64,8 @@ __attribute__((destructor)) static void gshmem_device_module_end(void)
 }
 
 #else
-/* An object, whose constructor runs after all functions of this translation unit that are
- * constructors: one of these registers the state's variables with CUDA. */
+/* This is an object because its constructor runs after all constructor functions of this
+ * translation unit. One of these functions registers the state's variables with CUDA. */
 static struct gshmem_device_registration {
     gshmem_device_registration()
     {

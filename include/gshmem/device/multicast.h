@@ -7,8 +7,9 @@
  * floating-point numbers: all members get the same bits, which can differ from those of other
  * algorithms (half and bfloat16 are summed up in float, and rounded once).
  *
- * An object has two addresses then, its own and this one. Between accesses by one and by the other,
- * each thread makes a proxy fence. The rounds of a call order all accesses among the PEs. */
+ * Each object then has two addresses: its own, and the multicast address. Between accesses by one
+ * and by the other, each thread makes a proxy fence. The rounds of a call order all accesses among
+ * the PEs. */
 #ifndef GSHMEM_DEVICE_MULTICAST_H
 #define GSHMEM_DEVICE_MULTICAST_H
 
@@ -221,8 +222,9 @@ GSHMEM_KERNEL_RARE size_t gshmem_kernel_spread(const struct gshmem_device_team *
     return words * sizeof *source;
 }
 
-/* The members' elements at source, combined by the switch: into out alone, or (everywhere) into all
- * members' copies of it. Returns how many bytes, in whole words; 0: the switch cannot do it. */
+/* The switch combines the members' elements at source. The result is stored in out, and if
+ * `everywhere` in all members' copies of out. Returns how many bytes have been combined, in whole
+ * words; 0: the switch cannot do it. */
 template <int scope, class T>
 GSHMEM_KERNEL size_t gshmem_kernel_switch(bool everywhere, int op,
                                           const struct gshmem_device_team *t, T *out,

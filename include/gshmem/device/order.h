@@ -4,8 +4,8 @@
 
 #include "gshmem/device/post.h"
 
-/* To a mapped peer: orders this thread's stores for all agents. Gets need no order, which would
- * take a full fence. */
+/* For mapped peers: orders this thread's stores for all agents. A fence need not order gets, which
+ * would take a full memory fence. */
 GSHMEM_KERNEL void gshmem_kernel_fence_stores(void)
 {
 #ifdef __CUDA_ARCH__
@@ -15,7 +15,8 @@ GSHMEM_KERNEL void gshmem_kernel_fence_stores(void)
 #endif
 }
 
-/* To any other peer: a command tells the proxy where the fence is, in all channels of the context.
+/* For all other peers: a command tells the proxy where the fence is, in all channels of the
+ * context.
  *
  * 1. This thread reads the tickets of all channels. Everything that was issued before the fence, by
  *    any thread, has a smaller position, and the proxy reaches it first, however late it is written
@@ -92,8 +93,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
 
-    /* acquire: pairs with the release of the thread that counts: a get's data is visible, and the
-     * failure */
+    /* acquire: pairs with the release of the thread that increases `done`. The data of gets and a
+     * failure are then visible */
     while (gshmem_load_acquire(&host->done) < end && !status)
         status = gshmem_kernel_wait_proxy(&w, c->job->failure);
     gshmem_kernel_waited();

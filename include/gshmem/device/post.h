@@ -34,8 +34,9 @@ GSHMEM_KERNEL bool gshmem_kernel_within(const struct gshmem_segment *s, const vo
     return *offset < s->bytes && bytes <= s->bytes - *offset;
 }
 
-/* The table of where the peers' copies of a segment begin, for the segment that contains the
- * `bytes` bytes at `mine`, and the offset in it; NULL: not symmetric. */
+/* Finds the segment that contains the `bytes` bytes at `mine`. Returns the table of where the
+ * peers' copies of this segment begin, and in *offset the place in the segment; NULL: not
+ * symmetric. */
 GSHMEM_KERNEL const uintptr_t *gshmem_kernel_peers(const struct gshmem_device_ctx *c,
                                                    const void *mine, size_t bytes, size_t *offset)
 {
@@ -46,8 +47,8 @@ GSHMEM_KERNEL const uintptr_t *gshmem_kernel_peers(const struct gshmem_device_ct
     return gshmem_kernel_within(&c->system, mine, bytes, offset) ? c->system.peer : NULL;
 }
 
-/* Whether a symmetric object begins at `mine`, for a put or get whose completion a quiet reports:
- * the call fails at once if not. The proxy checks again, and more. */
+/* Whether a symmetric object begins at `mine`. If not, a put or get fails at once, also if a quiet
+ * reports its completion. The proxy checks this again, and more. */
 GSHMEM_KERNEL bool gshmem_kernel_symmetric(const struct gshmem_device_ctx *c, const void *mine,
                                            size_t bytes)
 {
@@ -67,8 +68,8 @@ GSHMEM_KERNEL void *gshmem_kernel_mapped(uintptr_t address)
 #endif
 }
 
-/* An object that is not symmetric can only be this PE's own; one that begins in a symmetric segment
- * runs past its end. */
+/* Only this PE's own memory may be non-symmetric. An address inside a symmetric segment gets here
+ * only if the object runs past the segment's end; it is refused. */
 GSHMEM_KERNEL_RARE void *gshmem_kernel_own(const struct gshmem_device_ctx *c, const void *mine,
                                            int pe)
 {
@@ -125,14 +126,14 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_room(const struct gshmem_d
     return status;
 }
 
-/* Posts a command of n slots, 1 or 2. *end is the position after it. On failure it is not written,
- * and nothing in this channel is read any more: the job has ended. */
+/* Posts a command of n slots, 1 or 2. *end is the position after it. On failure the command is not
+ * written. The proxy reads nothing more from this channel, because the job has ended. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx *c,
                                                  const struct gshmem_device_channel *channel,
                                                  uint32_t n, struct gshmem_slot first,
                                                  struct gshmem_slot second, uint64_t *end)
 {
-    /* loaded once: the compiler must expect that stores change it */
+    /* a copy: otherwise the compiler would load it again after each store */
     const struct gshmem_channel ring = channel->ring;
     uint64_t position = gshmem_channel_take(&ring, n);
 
@@ -146,8 +147,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
     if (n == 2)
         gshmem_channel_write(&ring, position + 1, second, 0);
 #ifdef GSHMEM_HOST_DEVICE
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the proxy, before it sleeps, makes a fence in all
-                                                threads */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* before the proxy sleeps, it makes a memory fence in
+                                                all threads */
     if (gshmem_load_relaxed_32(c->job->asleep))
         gshmem_device_help();
 #endif
@@ -156,8 +157,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
 
 /* ---- Completion ----------------------------------------------------------------------------- */
 
-/* Waits until the proxy has taken all commands before `end`, so that small sources may be
- * reused. */
+/* Waits until the proxy has taken all commands before `end`. Small sources may then be reused. */
 GSHMEM_KERNEL_RARE gshmem_status_t
 gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
                          const struct gshmem_device_channel *channel, uint64_t end)
@@ -191,7 +191,7 @@ gshmem_kernel_wait_done(const struct gshmem_device_ctx *c,
     return status;
 }
 
-/* The status that a quiet returns once something has failed in a channel: each failure once. */
+/* The status of a quiet after a command of the channel has failed. A failure is returned once. */
 GSHMEM_KERNEL_RARE gshmem_status_t
 gshmem_kernel_take_failure(const struct gshmem_device_channel *channel)
 {
@@ -224,7 +224,8 @@ GSHMEM_KERNEL bool gshmem_kernel_claim(const struct gshmem_device_job *job, uint
     return false;
 }
 
-/* The proxy has logged what was wrong with a call; it does not know which thread called. */
+/* Logs which thread called. The proxy has logged what was wrong with the call, but does not know
+ * the thread. */
 GSHMEM_KERNEL_RARE void gshmem_kernel_say_where(gshmem_status_t status)
 {
 #ifdef GSHMEM_HOST_DEVICE
@@ -271,8 +272,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ct
 }
 
 /* Before gshmem_init, or after gshmem_finalize. The host device logs it, once; a GPU cannot.
- * raises: the caller returns no status: the failure goes to the error policy, or ends the kernel of
- * a GPU. */
+ * raises: the caller returns no status. The failure then goes to the error policy; on a GPU it ends
+ * the kernel. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_without_job(bool raises)
 {
 #ifdef GSHMEM_HOST_DEVICE
@@ -287,10 +288,10 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_without_job(bool raises)
     return GSHMEM_ERR_STATE;
 }
 
-/* Slots of commands are passed by value, so that they stay in registers. A lane that has taken a
- * response slot posts in the same iteration of the loop, and frees the slot. If it waited, as a
- * GPU's lanes do after a loop, for lanes of its warp that find no slot, all slots might be taken by
- * lanes that wait. */
+/* Slots of commands are passed by value, and so stay in registers. A lane that has taken a response
+ * slot posts in the same iteration of the loop, and frees the slot. After the loop, a GPU's lane
+ * waits for the other lanes of its warp. If it still had its slot there, lanes that wait could have
+ * all slots, and the others would find none. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_device_ctx *c,
                                                            uint32_t n, struct gshmem_slot first,
                                                            struct gshmem_slot second,
@@ -338,9 +339,9 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_flush(void)
     return gshmem_kernel_ask(&gshmem_device_here.ctx, &command, NULL, NULL);
 }
 
-/* For a thread that has seen a word which is ordered after data that a NIC may have written to this
- * GPU's memory. When this returns, the thread sees that data, too, also on GPUs that do not ensure
- * this themselves. */
+/* Called when a thread has seen a word that arrives after data, which a NIC may have written to
+ * this GPU's memory. When this returns, the thread also sees the data, even on GPUs that do not
+ * ensure it themselves. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_settle(void)
 {
     return GSHMEM_LIKELY(!gshmem_device_here.flushes) ? GSHMEM_OK : gshmem_kernel_flush();
@@ -349,7 +350,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_settle(void)
 /* ---- Failures ------------------------------------------------------------------------------- */
 
 /* Has the proxy log, as it does for the host's calls, that there is no such PE, or no such context.
- * `about` (of pe_quiet: nothing) is the object of the call. */
+ * `about` is the command that the call would have posted; for pe_quiet it is zero. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse(const struct gshmem_device_ctx *c,
                                                         struct gshmem_command about, int pe,
                                                         bool raises)

@@ -5,9 +5,9 @@
  * - Large ones: each member combines its part of the elements of all members, beginning with its
  *   own, and puts the result to all.
  *
- * Either way the order depends on the members and the size alone, and all get the same bits. A
- * switch between GPUs does both at once, for blocks, types and operations that it knows, in an
- * order of its own (gshmem/device/multicast.h). */
+ * Either way the order depends on the members and the size alone, and all get the same bits. If a
+ * block calls, and a switch between GPUs knows the type and the operation, the switch combines and
+ * distributes at once, in an order of its own (gshmem/device/multicast.h). */
 #ifndef GSHMEM_DEVICE_REDUCE_H
 #define GSHMEM_DEVICE_REDUCE_H
 
@@ -15,9 +15,9 @@
 
 /* ---- Combining ------------------------------------------------------------------------------ */
 
-/* As on the host: the result is what the table in gshmem/type.h says. With a
- * constant operation no switch remains. The caller has checked that the type has the operation: any
- * other ends the kernel. */
+/* As on the host, the table in gshmem/type.h says what the result is. If the operation is a
+ * constant, the compiler removes the switch. The caller has checked that the type has the
+ * operation; any other operation ends the kernel. */
 template <bool integers> struct gshmem_kernel_op;
 
 #define GSHMEM_RESULT_computes(result, type)                                                       \
@@ -102,7 +102,8 @@ GSHMEM_KERNEL void gshmem_kernel_combine_all(int op, T *out, const T *first,
 
 /* ---- Small: data that came with a round ------------------------------------------------------ */
 
-/* Block i is that of the member i before this one: from member 0's on downwards, then around. */
+/* Block i is that of the member i places before this one. Blocks are combined in the order of the
+ * members: that of member 0 first, then by decreasing block number, cyclically. */
 template <int scope, class T>
 GSHMEM_KERNEL void gshmem_kernel_combine_pieces(int op, const struct gshmem_kernel_round *r,
                                                 T *dest, size_t n)
@@ -124,11 +125,11 @@ GSHMEM_KERNEL void gshmem_kernel_combine_pieces(int op, const struct gshmem_kern
 /* ---- Large: from the members' own memory ----------------------------------------------------
  *
  * Sources that cannot be read in place are copied to scratch memory in chunks. There is room for
- * three chunks of all members: while one is combined the proxy gets the next two. */
+ * three chunks of each member: while one is combined, the proxy gets the next two. */
 
 #define GSHMEM_PIECES 3u
 
-/* Elements of some members; [i]: those of the member `first` + i after this one. */
+/* Elements of some members; [i]: those of the member `first` + i places after this one. */
 struct gshmem_kernel_sources {
     const char *source;                 /* this member's */
     const char *there[GSHMEM_OPERANDS]; /* NULL: has to be copied first */
@@ -150,7 +151,7 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_sources(const struct gshmem_device_team *t
     s->piece = s->away ? t->scratch_bytes / (GSHMEM_PIECES * s->away) & ~(size_t)63 : s->bytes;
 }
 
-/* Where the chunk of the j-th member that has to be copied is put. */
+/* The place of a chunk of the j-th member among those whose sources are copied. */
 GSHMEM_KERNEL char *gshmem_kernel_place_of(const struct gshmem_device_team *t,
                                            const struct gshmem_kernel_sources *s, size_t piece,
                                            uint32_t j)
@@ -165,7 +166,7 @@ GSHMEM_KERNEL size_t gshmem_kernel_piece_bytes(const struct gshmem_kernel_source
     return left < s->piece ? left : s->piece;
 }
 
-/* Posts the get of a chunk, if there is one of that number; thread 0. */
+/* Posts the get of a chunk, if there is one of that number; called by thread 0. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_piece(const struct gshmem_device_team *t,
                                                            struct gshmem_kernel_sources *s,
                                                            size_t piece)
@@ -186,7 +187,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_piece(const struct gshmem_d
     return status;
 }
 
-/* Waits for a chunk, and requests one more; all threads, which are done with the chunk before. */
+/* Waits for a chunk, and requests one more; called by all threads, after they have combined the
+ * chunk before. */
 template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_next_piece(const struct gshmem_device_team *t,
                                                             struct gshmem_kernel_sources *s,
@@ -208,7 +210,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_next_piece(const struct gshmem_
     return asked;
 }
 
-/* out = first combined with those of the sources. */
+/* Combines the elements at first with those of the sources, and stores the result in out. */
 template <int scope, class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_sources(int op,
                                                             const struct gshmem_device_team *t,
@@ -235,8 +237,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_sources(int op,
     return GSHMEM_OK;
 }
 
-/* out = n elements at source of all members combined, beginning with this one; out may be source.
- */
+/* Combines n elements at source of all members, beginning with this one, and stores them in out,
+ * which may be source. */
 template <int scope, class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(int op,
                                                             const struct gshmem_device_team *t,
@@ -253,7 +255,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(int op,
     for (s.first = 1; s.first < members && !status; s.first += s.n) {
         s.n = members - s.first < GSHMEM_OPERANDS ? members - s.first : GSHMEM_OPERANDS;
         if (s.first > 1)
-            gshmem_kernel_sync<scope>(); /* chunks are not the same ones for each thread */
+            gshmem_kernel_sync<scope>(); /* in this pass a thread may have other elements */
         status = gshmem_kernel_combine_sources<scope>(op, t, out, s.first == 1 ? source : out, &s);
     }
     return status;
@@ -269,10 +271,11 @@ template <class T> GSHMEM_KERNEL uint32_t gshmem_kernel_variant(int op)
     return (uint32_t)op << 5 | (uint32_t)gshmem_type_of<T>();
 }
 
-/* Both calls. n: elements of the source that a reduce-scatter gives a member. A reduction works in
- * place, as no other member reads or writes this one's part, of any member. For a reduce-scatter in
- * place, dest is a part of the source that another member reads. This member's own part, which no
- * other reads, takes the result until all are done with theirs. */
+/* Reduction, and reduce-scatter if `scatters`. n: the elements that a reduce-scatter gives to each
+ * member. A reduction works in place: this member's part is read and written by this member alone,
+ * in the memory of every member. In a reduce-scatter in place, another member reads the part of the
+ * source that is dest. Therefore the result is first stored in this member's part of the source,
+ * which no other member reads, and copied to dest when all members are done. */
 template <int scope, class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(bool scatters, int op,
                                                          const struct gshmem_device_team *t,
@@ -308,8 +311,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(bool scatters, int op,
     return status;
 }
 
-/* Both calls, inline: a caller with constant arguments contains no code of the other. n: elements
- * that a member gets. */
+/* Reduction or reduce-scatter. It is inline: a caller with a constant `what` contains no code of
+ * the other. n: the elements that each member gets. */
 template <int scope, class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_by(enum gshmem_collective what, int op,
                                                       gshmem_team_t team, T *dest,

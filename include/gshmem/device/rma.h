@@ -11,7 +11,8 @@
 
 /* ---- Through the proxy, by one thread ------------------------------------------------------- */
 
-/* A put and, if there is one, its signal. Blocking: until the source may be reused. */
+/* Posts a put and, if there is one, its signal. If it is blocking, it waits until the source may be
+ * reused. */
 template <bool nbi>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_ctx *c, void *dest,
                                                      const void *source, size_t bytes,
@@ -27,7 +28,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_
     command.size = bytes;
     if (!source && bytes && gshmem_kernel_has_pe(c, pe))
         return gshmem_kernel_refuse_null(c, command, bytes);
-    /* A signal that would be refused must be found now. */
+    /* A large blocking put waits for a response. So does a put whose signal the proxy will refuse,
+     * because the call has to return that failure. */
     if (gshmem_kernel_has_pe(c, pe) &&
         ((!nbi && bytes > GSHMEM_COPIED) ||
          (signal &&
@@ -41,7 +43,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_
     return status;
 }
 
-/* *end, if it is nbi: the position after it, or unchanged where the call was complete at once. */
+/* Posts a get. If it is nbi, *end becomes the position after the command; if the call is complete
+ * at once, *end stays as it was. */
 template <bool nbi>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_get(const struct gshmem_device_ctx *c, void *dest,
                                                      const void *source, size_t bytes, int pe,
@@ -170,7 +173,7 @@ template <class T> GSHMEM_KERNEL T gshmem_kernel_g(gshmem_ctx_t ctx, const T *so
 
 /* ---- Strided -------------------------------------------------------------------------------- */
 
-/* Block i of `n`, of `run` bytes each, by the threads in turn. */
+/* Puts n blocks of `run` bytes each; the threads take blocks in turn. */
 template <int scope>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_put_blocks(gshmem_ctx_t ctx, char *dest,
                                                        const char *source, size_t to_step,
@@ -197,8 +200,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_get_blocks(gshmem_ctx_t ctx, char *d
 
     gshmem_kernel_sync<scope>();
     for (size_t i = gshmem_kernel_rank<scope>(); i < n && !status; i += step) {
-        /* All are requested at once. Then the thread waits for its last one, and so for all before
-         * it. */
+        /* The thread requests all its blocks at once. Then it waits for the last one, and so for
+         * all before it. */
         if (i + step < n)
             status = gshmem_kernel_get<GSHMEM_SCOPE_THREAD, true>(ctx, dest + i * to_step,
                                                                   source + i * from_step, run, pe);
@@ -265,7 +268,7 @@ GSHMEM_KERNEL bool gshmem_kernel_signal_good(const uint64_t *sig_addr, int signa
            (uintptr_t)sig_addr % sizeof *sig_addr == 0;
 }
 
-/* The proxy logs what is wrong with it, too. */
+/* A signal without data. If the arguments are wrong, the proxy logs it. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_signal(gshmem_ctx_t ctx, uint64_t *sig_addr,
                                                    uint64_t signal, int signal_op, int pe)
 {

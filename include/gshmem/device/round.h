@@ -3,44 +3,46 @@
  * A round ends for a member when it has been notified of all members, directly or through others:
  * all have arrived, and have made the same call.
  *
- * - In a small team each member notifies each other one.
- * - In a larger one there are as many steps as n has bits: in step k a member notifies the one 2^k
- *   after it, after it was notified by the one 2^(k-1) before it. So link k always comes from the
- *   same member, and a word has one writer.
+ * - In a small team each member notifies every other one.
+ * - In a larger team of n members there are log2 n steps, rounded up. In step k a member notifies
+ *   the member 2^k places after it, once the member 2^(k-1) places before it has notified it. Link
+ *   k always comes from the same member; therefore a word has one writer.
  *
  * A notification contains the round's number and a signature of the call, or 0 if the member cannot
  * make the call or has received a different signature. Either way all members learn of a
- * difference. With steps: after step k a member knows whether the 2^(k+1) members up to itself
- * agree, because the member that notified it knew it of those before; at the end that is all of
- * them.
+ * difference. In step k, the notifier's word covers the 2^k members up to the notifier. After this
+ * step a member therefore knows whether the 2^(k+1) members up to itself agree; after the last
+ * step, whether all members do.
  *
- * Data is put into the receiver's scratch memory before the word (put_signal), from the sender's
- * own scratch memory, so that no member waits until it was sent.
+ * The data of a round is put into the receiver's scratch memory before the word (put_signal). It
+ * comes from the sender's own scratch memory. Therefore no member waits until its data is sent.
  *
  * Invariant: words and scratch memory exist twice, for even and odd rounds, and that is enough.
  *
  * 1. A member in round r + 2 has completed r + 1, at which all members had to arrive.
  * 2. They arrived after they had completed r: after they had read what was sent to them there.
- * 3. The members to which it sent in r have completed r, too, so that everything it sent in r has
- *    arrived.
+ * 3. The members to which it sent in r have completed r, too. Therefore everything that it sent in
+ *    r has arrived.
  *
- * The same makes both halves free between two rounds without data (tests/model/rounds.pml). */
+ * For the same reasons both halves are free between two rounds without data
+ * (tests/model/rounds.pml). */
 #ifndef GSHMEM_DEVICE_ROUND_H
 #define GSHMEM_DEVICE_ROUND_H
 
 #include "gshmem/device/rma.h"
 #include "gshmem/device/team.h"
 
-/* Up to this many members each notifies each: one latency instead of several, for a few words more.
- * All modules of a job need the same value; tests set less, to have steps with few PEs. */
+/* In a team of at most this many members, each member notifies every other one. This takes one
+ * latency instead of several, and sends more words. All modules of a job need the same value. Tests
+ * set a smaller one, to have steps with few PEs. */
 #ifndef GSHMEM_ROUND_FLAT
 #define GSHMEM_ROUND_FLAT 8
 #endif
 
-/* The data of a round: from the root to all; a block from each for all; one from each for each.
- * Received blocks are in order: block i of the scratch memory is that of the member i before, and
- * block 0 this member's own, stored there before the round. Of GSHMEM_BRINGS_EACH, which only flat
- * rounds have, blocks n + i go to the member i after. */
+/* The data of a round: from the root to all; a block from each member for all; a block from each
+ * member for each. Block i of the scratch memory holds the data of the member i places before this
+ * one; block 0 is this member's own, stored before the round. With GSHMEM_BRINGS_EACH (flat rounds
+ * only), block n + i is sent to the member i places after this one. */
 enum gshmem_brings {
     GSHMEM_BRINGS_NOTHING,
     GSHMEM_BRINGS_ROOT,
@@ -95,8 +97,8 @@ GSHMEM_KERNEL struct gshmem_kernel_link gshmem_kernel_link(const struct gshmem_k
     const uint32_t n = (uint32_t)c->n_pes;
     const bool flat = n <= GSHMEM_ROUND_FLAT;
     const uint32_t distance = flat ? k + 1 : UINT32_C(1) << k;
-    const uint32_t has = flat ? 1 : distance; /* blocks; or members from the root on that have the
-                                                 data */
+    const uint32_t has = flat ? 1 : distance; /* how many blocks this member has; or how many
+                                                 members, from the root on, have the data */
     struct gshmem_kernel_link link = {};
 
     link.to = gshmem_kernel_after(c, distance);
@@ -130,9 +132,10 @@ GSHMEM_KERNEL struct gshmem_kernel_round gshmem_kernel_round(const struct gshmem
     return r;
 }
 
-/* Sends the word to the member at the other end, after what this thread and those it has
- * synchronized with have written; with the data, where that goes through the proxy. It is a put of
- * 0 bytes rather than a signal alone, because a signal alone would not publish what was written. */
+/* Sends the word to the member at the other end, and with it the data if the data goes through the
+ * proxy. The member sees the word after everything that this thread, and the threads with which it
+ * has synchronized, wrote before. It is a put of 0 bytes rather than a signal alone, because a
+ * signal alone would not publish what was written. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_tell(const struct gshmem_kernel_round *r, uint32_t k,
                                                  uint32_t signature)
 {
@@ -154,9 +157,9 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_tell(const struct gshmem_kernel_roun
                                         link.bytes, &signal, (int)link.to);
 }
 
-/* Waits for the word of link k: the signature that came with it, and what was written before. A
- * failure is followed by one more poll, since a member that has left, or died, may have sent its
- * word before. */
+/* Waits for the word of link k, and returns its signature; what its sender wrote before is then
+ * visible. After a failure it polls once more, since a member that has left, or died, may have sent
+ * its word before. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_receive(const struct gshmem_kernel_round *r, uint32_t k,
                                                  uint32_t *signature)
 {
@@ -182,7 +185,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_receive(const struct gshmem_kernel_r
     return word >> 32 == r->number ? GSHMEM_OK : status;
 }
 
-/* The data of some links, where it can be stored; all threads together. */
+/* Stores the data of some links at members whose memory is mapped. All threads call it. */
 template <int scope>
 GSHMEM_KERNEL void gshmem_kernel_bring(const struct gshmem_kernel_round *r, uint32_t first,
                                        uint32_t end)
@@ -227,7 +230,8 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_explain(const struct gshmem_device_team *t
     }
 }
 
-/* All threads have received what they wait for: what was written before it is visible to all. */
+/* Called when all threads have received what they wait for. What was written before it is then
+ * visible to all of them. */
 template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_settle_all(gshmem_status_t status)
 {

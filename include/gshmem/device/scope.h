@@ -70,7 +70,7 @@ template <int scope> GSHMEM_KERNEL void gshmem_kernel_sync(void)
         __syncthreads();
 }
 
-/* Whether any thread has true; also a sync. */
+/* Whether `mine` is true in any thread; also a sync. */
 template <int scope> GSHMEM_KERNEL bool gshmem_kernel_any(bool mine)
 {
     gshmem_kernel_sync<scope == GSHMEM_SCOPE_WARP ? GSHMEM_SCOPE_WARP : GSHMEM_SCOPE_THREAD>();
@@ -79,8 +79,9 @@ template <int scope> GSHMEM_KERNEL bool gshmem_kernel_any(bool mine)
     return scope == GSHMEM_SCOPE_BLOCK ? __syncthreads_or(mine) : mine;
 }
 
-/* Returns the highest status of any thread to all threads; also a sync. A status other than
- * GSHMEM_OK is combined bit by bit, so that no shared memory of the program is needed. */
+/* Returns the highest status of any thread to all threads; also a sync. If a status is not
+ * GSHMEM_OK, the threads vote on one bit after another, which needs no shared memory of the
+ * program. */
 template <int scope> GSHMEM_KERNEL gshmem_status_t gshmem_kernel_agree(gshmem_status_t mine)
 {
     int highest = 0;

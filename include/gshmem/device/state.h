@@ -1,10 +1,10 @@
 /* What a kernel knows of the job: where peers are mapped, its channels, its teams, its failure.
  *
  * The library makes one state and copies it to every module that has device code. nvcc's modules
- * keep it in constant memory of their own, so that nothing has to be linked with -rdc. Kernels can
- * dereference all pointers. The proxy also reads and writes memory that is marked "shared" (pinned
- * host memory for a GPU); all other memory belongs to the device. Plain data, the same for all
- * compilers. */
+ * keep it in constant memory of their own; therefore nothing has to be linked with -rdc. Kernels
+ * can dereference all pointers. The proxy also reads and writes memory that is marked "shared"
+ * (pinned host memory for a GPU); all other memory belongs to the device. Plain data, the same for
+ * all compilers. */
 #ifndef GSHMEM_DEVICE_STATE_H
 #define GSHMEM_DEVICE_STATE_H
 
@@ -14,12 +14,12 @@
 #define GSHMEM_DEVICE_STATE_VERSION 6u
 
 /* A channel, and up to which position its commands are complete. Positions are counted in slots: a
- * command is complete when `done` is beyond its last slot. A command that the proxy has taken from
- * the ring (before its tail) has been posted, so that the source of a small put may be reused. */
+ * command is complete when `done` is beyond its last slot. A command before the ring's tail has
+ * been taken from the ring and posted; the source of a small put may then be reused. */
 struct gshmem_device_channel {
     struct gshmem_channel ring;
-    const uint64_t *done;   /* shared: every position before it is complete; GSHMEM_DONE_FAILED
-                               or-ed */
+    const uint64_t *done;   /* shared: every position before it is complete; with GSHMEM_DONE_FAILED
+                               as its top bit */
     uint64_t *done_copy;    /* an earlier value of done, with that bit */
     const uint64_t *failed; /* shared: failures so far << 8 | the last one's gshmem_status_t */
     uint64_t *failed_seen;  /* the value of `failed` that a quiet has returned */
@@ -32,7 +32,7 @@ struct gshmem_host_operations {
     uint64_t issued; /* operations so far */
     uint64_t done;   /* how many of them are complete, counted from the first */
     uint64_t failed; /* 0, or the last failure: in its low byte a gshmem_status_t, above it the PE
-                        (24 bits) and the number of the failure, so that no two are equal */
+                        (24 bits) and the number of the failure, which makes each value unique */
     uint64_t reported;   /* the value of `failed` that a quiet has returned */
 };
 
@@ -47,8 +47,7 @@ struct gshmem_response {
 };
 
 /* The source of a put of at most this many bytes may be reused when the proxy has taken the
- * command.
- * */
+ * command. */
 #define GSHMEM_COPIED 4096u
 
 struct gshmem_device_job;
@@ -62,7 +61,7 @@ struct gshmem_device_ctx {
     int32_t my_pe;
     gshmem_team_t team;
     uint32_t channels; /* a power of two; a block always uses the same one */
-    uint32_t proxied;  /* 0: all of its memory is mapped, so that fences need no command */
+    uint32_t proxied;  /* 0: all of its memory is mapped, and fences need no command */
     uint32_t own;      /* 1: operations of my_pe on itself take memory that is not symmetric, too */
     const struct gshmem_device_channel *channel;
     struct gshmem_host_operations *host; /* NULL: the host reaches all PEs by loads and stores */
@@ -71,8 +70,8 @@ struct gshmem_device_ctx {
 };
 
 /* The memory by which the members of a team synchronize: one block for each team, in the system
- * memory of each member, to which other members write. All zero is the clean state. In a round each
- * member is notified by some others, by one on each link (gshmem/device/round.h). Rounds of even
+ * memory of each member, to which other members write. All zero is the clean state. In a round some
+ * other members notify this one, one member on each link (gshmem/device/round.h). Rounds of even
  * and odd number use the memory in turn. */
 #define GSHMEM_DEVICE_SYNC_BYTES 16384
 #define GSHMEM_DEVICE_SYNC_LINKS 24
@@ -83,8 +82,9 @@ struct gshmem_device_sync {
     char data[2][GSHMEM_DEVICE_SYNC_DATA];      /* the data of the round */
 };
 
-/* Memory of this PE for data that a large collective gets from other PEs and works on, for each of
- * the first teams. Later teams use the part of their blocks that rounds do not use. */
+/* Memory of this PE for data that a large collective gets from other PEs and works on. Each of the
+ * first 16 teams has such memory. Later teams use the part of their blocks that rounds do not
+ * use. */
 #define GSHMEM_DEVICE_SCRATCH_TEAMS 16
 #define GSHMEM_DEVICE_SCRATCH_BYTES 262144
 
@@ -157,9 +157,8 @@ GSHMEM_API void gshmem_device_receive(void);
 /* Called after the line that says what was wrong with a call in a kernel of the host device: logs
  * which kernel, block and thread called. */
 GSHMEM_API void gshmem_device_say_where(const char *where);
-/* For a wait in a kernel of the host device that lasts: shows it to who asks where the job stands.
- * kind: an enum gshmem_shown; object: the variable, or the team's gshmem_device_sync; where: which
- * kernel, block and thread. */
+/* Shows a long wait in a kernel of the host device to gshmem-where. kind: an enum gshmem_shown;
+ * object: the variable, or the team's gshmem_device_sync; where: which kernel, block and thread. */
 GSHMEM_API void gshmem_device_show_wait(int kind, const void *object, const char *where);
 /* For a call in a kernel of the host device while there is no job: logs that, once. */
 GSHMEM_API void gshmem_device_without_job(const char *where, int raises);

@@ -54,7 +54,7 @@ GSHMEM_KERNEL_RARE int gshmem_kernel_translate_pe(gshmem_team_t src_team, int sr
     return -1;
 }
 
-/* This PE's own memory is always mapped, even if kernels are to map nothing. */
+/* This PE's own memory is always mapped, even with GSHMEM_MAPPED=off. */
 GSHMEM_KERNEL void *gshmem_kernel_ptr(const struct gshmem_device_ctx *c, const void *dest, int pe)
 {
     size_t offset;

@@ -5,7 +5,7 @@
 #include "gshmem/base.h"
 #include "gshmem/type.h"
 
-/* The classes of types; none: of what is no type. */
+/* The classes of types; none: it is not a type. */
 enum gshmem_class {
     GSHMEM_CLASS_sint,
     GSHMEM_CLASS_uint,
@@ -16,8 +16,8 @@ enum gshmem_class {
     GSHMEM_CLASS_none
 };
 
-/* Whether T's elements are those of a row; long and long long both are those of INT64. Types of the
- * class small say so themselves (gshmem/device/half.h). */
+/* Whether T has the values of a row's type; long and long long both have those of INT64. Types of
+ * the class small say so themselves (gshmem/device/half.h). */
 #define GSHMEM_IS_real(type)  (T)0.5 != (T)0 && sizeof(T) == sizeof(type)
 #define GSHMEM_IS_sint(type)  (T)0.5 == (T)0 && !((T)0 < (T)-1) && sizeof(T) == sizeof(type)
 #define GSHMEM_IS_uint(type)  (T)0.5 == (T)0 && (T)0 < (T)-1 && sizeof(T) == sizeof(type)
@@ -60,7 +60,7 @@ GSHMEM_EITHER constexpr bool gshmem_op_is_for(int op, enum gshmem_class of)
 #undef X
 }
 
-/* The unsigned integers of a size, in which what wraps is computed. */
+/* The unsigned integer of a size, in which operations that may wrap are computed. */
 template <size_t bytes> struct gshmem_unsigned;
 #define GSHMEM_UNSIGNED_uint(in_kernels)                                                           \
     template <> struct gshmem_unsigned<sizeof(in_kernels)> {                                       \

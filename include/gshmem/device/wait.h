@@ -22,7 +22,7 @@ struct gshmem_kernel_wait {
 #define GSHMEM_TURNS_LONG 65536
 #endif
 
-/* For who asks where the job stands, on the host device: what the wait is for. */
+/* For gshmem-where, on the host device: what the wait is for. */
 GSHMEM_KERNEL void gshmem_kernel_wait_is_for(struct gshmem_kernel_wait *w, int shown,
                                              const void *object)
 {
@@ -82,7 +82,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_proxy(struct gshmem_kernel_wait
     return status == GSHMEM_ERR_PEER_DEAD ? GSHMEM_OK : status;
 }
 
-/* For the host device: an operation that programs repeat until something has arrived. */
+/* For the host device: called by an operation that programs repeat until something has arrived. */
 GSHMEM_KERNEL void gshmem_kernel_may_wait(void)
 {
 #ifdef GSHMEM_HOST_DEVICE
@@ -90,7 +90,7 @@ GSHMEM_KERNEL void gshmem_kernel_may_wait(void)
 #endif
 }
 
-/* For the host device: the wait has ended, so that others' waits begin anew. */
+/* For the host device: called when the wait has ended. The next wait then begins by spinning. */
 GSHMEM_KERNEL void gshmem_kernel_waited(void)
 {
 #ifdef GSHMEM_HOST_DEVICE

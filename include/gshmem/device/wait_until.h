@@ -92,8 +92,8 @@ template <int scope> GSHMEM_KERNEL void gshmem_kernel_raise_once(gshmem_status_t
 
 /* ---- One variable --------------------------------------------------------------------------- */
 
-/* *seen becomes the value that ended the wait, or the last one before it failed. It polls once more
- * after a failure, because the update may have come with it. */
+/* *seen becomes the value that ended the wait, or the last value before the wait failed. After a
+ * failure it polls once more, because the update may have arrived before the failure was seen. */
 template <class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_for(const T *ivar, int cmp, T value, T *seen)
 {

@@ -82,7 +82,7 @@ class thread_block
     }
 };
 
-/* Threads of one warp that do things together, named by their mask. */
+/* A group of threads of one warp, given by their mask. */
 class warp_group
 {
   protected:
@@ -120,13 +120,13 @@ class warp_group
     }
 };
 
-/* Size neighbours of a warp: a power of two. */
+/* A tile: Size neighbouring threads of a warp. Size is a power of two. */
 template <unsigned Size, class Parent = void> class thread_block_tile : public warp_group
 {
     static_assert(Size && Size <= 32 && (Size & (Size - 1)) == 0, "tiles are powers of two to 32");
 
     template <unsigned, class> friend class thread_block_tile;
-    unsigned rank, count; /* among those that the parent was cut into */
+    unsigned rank, count; /* of this tile, and of tiles in the parent */
 
   public:
     thread_block_tile(unsigned threads_before, unsigned threads)
@@ -136,7 +136,7 @@ template <unsigned Size, class Parent = void> class thread_block_tile : public w
           rank(threads_before / Size), count((threads + Size - 1) / Size)
     {
     }
-    /* Of what it is a part is in the type only. */
+    /* Only the type says of which parent the tile is a part. */
     template <class Other>
     thread_block_tile(const thread_block_tile<Size, Other> &other)
         : warp_group(other), rank(other.rank), count(other.count)
@@ -178,7 +178,7 @@ class coalesced_group : public warp_group
     explicit coalesced_group(unsigned mask) : warp_group(mask, 0, 32)
     {
     }
-    /* source counts the members. */
+    /* source is the number of a member, not of a lane. */
     template <class T> T shfl(T value, int source, GSHMEM_HOST_PLACE) const
     {
         unsigned rest = mask;

@@ -1,7 +1,6 @@
-/* What programs for the host device have of CUDA's driver API: memory by cuMemCreate and
- * cuMemMap, as they make it to register it as symmetric (gshmem_buffer_register_symmetric), and
- * what belongs to it. Names, arguments and values are CUDA's. A piece is mapped in one place at
- * a time. */
+/* The part of CUDA's driver API that the host device offers: memory by cuMemCreate and cuMemMap,
+ * for gshmem_buffer_register_symmetric, and modules of PTX. Names, arguments and values are CUDA's.
+ * A piece is mapped in one place at a time. */
 #ifndef GSHMEM_HOST_DEVICE_CUDA_H
 #define GSHMEM_HOST_DEVICE_CUDA_H
 
@@ -77,7 +76,7 @@ typedef struct CUmemLocation_st {
 typedef struct CUmemAllocationProp_st {
     CUmemAllocationType type;
     CUmemAllocationHandleType
-        requestedHandleTypes; /* asked of, and not looked at: nothing is exported */
+        requestedHandleTypes; /* accepted and ignored: nothing is exported */
     CUmemLocation location;
     void *win32HandleMetaData;
     struct {

@@ -9,8 +9,8 @@
 
 #ifdef __cplusplus
 
-/* nvcc brings these unasked, and programs rely on it. An assertion of a kernel's ends its
- * launch. */
+/* nvcc includes these headers by itself, and programs rely on that. If an assertion fails in a
+ * kernel, the launch ends. */
 #ifdef __CUDACC__
 #define __assert_fail gshmem_host_assert_fail
 #endif
@@ -25,7 +25,7 @@
 #include <new>
 #include <utility>
 
-/* Defined to say that these are GSHMEM's headers and this is code for the host device. */
+/* Says that these are GSHMEM's headers, and that the code is compiled for the host device. */
 #define GSHMEM_HOST_DEVICE 1
 
 #define __host__

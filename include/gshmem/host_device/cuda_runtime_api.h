@@ -1,9 +1,10 @@
 /* The part of the CUDA runtime that small programs use, for programs built for the host device.
  *
- * Names, values and meanings are CUDA's. Memory of the device and of the host is the same here;
- * streams run in order, and beside each other and the host; the default stream waits for, and is
- * waited for by, all streams made without cudaStreamNonBlocking. Copies of pageable memory and
- * fills are often done when the call returns, as CUDA allows. */
+ * Names, values and meanings are CUDA's. Memory of the device and of the host is the same here. The
+ * work of one stream runs in order, and concurrently with other streams and the host. The default
+ * stream and the streams that were made without cudaStreamNonBlocking wait for each other, as in
+ * CUDA. Copies of pageable memory and fills are often done when the call returns, as CUDA
+ * allows. */
 #ifndef GSHMEM_HOST_DEVICE_CUDA_RUNTIME_API_H
 #define GSHMEM_HOST_DEVICE_CUDA_RUNTIME_API_H
 
@@ -70,7 +71,8 @@ typedef enum cudaError {
 
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
-/* The last failure of this thread; Get forgets it, unless a kernel failed: that stays. */
+/* The last failure of this thread. Get also clears it, unless a kernel has failed: that failure
+ * stays. */
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 
@@ -323,8 +325,8 @@ enum cudaFuncCache {
     cudaFuncCachePreferEqual = 3
 };
 
-/* Cooperative is taken, clusters of more than one block are refused, all else makes no
- * difference. */
+/* The cooperative attribute is honoured. Clusters of more than one block are refused. All other
+ * attributes are ignored. */
 typedef enum cudaLaunchAttributeID {
     cudaLaunchAttributeIgnore = 0,
     cudaLaunchAttributeCooperative = 2,
@@ -372,12 +374,12 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
 
 #undef GSHMEM_HOST_STREAM_0
 
-/* For libgshmem: as cudaLaunchHostFunc, with an argument that is released when the call can come no
- * more: when it has been made, or with the graph that it was captured in. */
+/* For libgshmem: like cudaLaunchHostFunc. When function will not be called any more,
+ * release(argument) is called: after the call, or, if the call was captured, with the end of its
+ * graph. */
 cudaError_t gshmem_host_call(cudaStream_t stream, cudaHostFn_t function, void *argument,
                              void (*release)(void *argument));
-/* Whether such calls are still to be made, or are being made: on streams, or in graphs that were
- * launched. */
+/* Whether such calls are running or still to come, on streams or in graphs that were launched. */
 int gshmem_host_calls_under_way(void);
 
 #ifdef __cplusplus

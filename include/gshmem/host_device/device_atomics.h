@@ -1,5 +1,5 @@
-/* CUDA's atomic operations. They order nothing by themselves, as on a GPU: that is what
- * __threadfence is for. Each may let other threads run, so that loops of them can wait. */
+/* CUDA's atomic operations. As on a GPU, they order nothing; __threadfence does. Each may let other
+ * threads run, and so a loop of them can wait for another thread. */
 #ifndef GSHMEM_HOST_DEVICE_DEVICE_ATOMICS_H
 #define GSHMEM_HOST_DEVICE_DEVICE_ATOMICS_H
 

@@ -65,7 +65,7 @@ static inline int __all_sync(unsigned mask, int predicate, GSHMEM_HOST_PLACE)
 namespace gshmem_host
 {
 
-/* What CUDA's overloads take a value as: integers below int are promoted. */
+/* The type in which CUDA's overloads take a value: integers smaller than int are promoted. */
 template <class T> struct exchanged {
     typedef T type;
 };
@@ -109,7 +109,8 @@ inline typename exchanged<T>::type shuffle(unsigned mask, T value, unsigned sour
 
 } /* namespace gshmem_host */
 
-/* Lanes work in groups of width, a power of two; who asks beyond its group gets its own value. */
+/* Lanes work in groups of width, a power of two. A lane that names a lane outside its group gets
+ * its own value. */
 template <class T>
 inline typename gshmem_host::exchanged<T>::type
 __shfl_sync(unsigned mask, T value, int source, int width = 32, GSHMEM_HOST_PLACE)

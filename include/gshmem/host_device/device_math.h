@@ -1,5 +1,5 @@
-/* CUDA's mathematics where it goes beyond <math.h>: min and max of everything, the fast and the
- * rounded forms (all as exact as the host's own), and values seen as bits. */
+/* CUDA's mathematics where it goes beyond <math.h>: min and max of all types, the fast and the
+ * rounded forms (all as exact as the host's functions), and values as bits. */
 #ifndef GSHMEM_HOST_DEVICE_DEVICE_MATH_H
 #define GSHMEM_HOST_DEVICE_DEVICE_MATH_H
 
@@ -11,8 +11,8 @@
 namespace gshmem_host
 {
 
-/* A whole number as an integer: the nearest that there is. NaN is 0, or the integer with the
- * highest bit alone where one of the two has 64 bits, as on a GPU. */
+/* Converts a whole number to the nearest value of the integer type. As on a GPU, NaN becomes 0, or,
+ * if one of the two types has 64 bits, the integer with only the highest bit set. */
 template <class To, class From> inline To to_integer(From x)
 {
     const bool is_signed = (To)-1 < (To)1;
@@ -29,7 +29,7 @@ template <class To, class From> inline To to_integer(From x)
     return (To)x;
 }
 
-/* sin(pi * (quarters / 2 + x)): of so small an x that the product loses nothing. */
+/* sin(pi * (quarters / 2 + x)), for an x so small that the product loses no bits. */
 inline double sine_of_quarters(double x, int quarters)
 {
     const double y =
@@ -38,8 +38,8 @@ inline double sine_of_quarters(double x, int quarters)
     return quarters & 2 ? -y : y;
 }
 
-/* What is left of x without its whole quarters of a turn, which are counted: both without an
- * error. */
+/* The remainder of the angle x, in units of pi, modulo a quarter turn (1/2). The number of quarter
+ * turns is returned too. Both are exact. */
 inline double without_quarters(double x, int *quarters)
 {
     const double turn = fmod(x, 2.0), whole = rint(2 * turn);
@@ -64,7 +64,7 @@ inline double cosine_of_turns(double x)
     return y == 0 ? 0.0 : y;
 }
 
-/* Of a number and a NaN, the number; of two zeros, the negative one is the smaller. */
+/* The smaller of the two; if one is NaN, the other. -0 is smaller than +0. */
 template <class T> inline T least(T a, T b)
 {
     return a != a ? b : b != b ? a : a == b ? (__builtin_signbit(a) ? a : b) : a < b ? a : b;
@@ -223,7 +223,7 @@ GSHMEM_HOST_BITS(__double_as_longlong, double, long long)
 GSHMEM_HOST_BITS(__longlong_as_double, long long, double)
 #undef GSHMEM_HOST_BITS
 
-/* To integers, rounded in each of the four ways, to the nearest that there is; and back. */
+/* To integers in each of the four rounding modes, limited to the integer's range; and back. */
 #define GSHMEM_HOST_ROUND(of, name, to, f)                                                         \
     static inline to __##of##2##name##_rn(of x)                                                    \
     {                                                                                              \
@@ -253,7 +253,8 @@ GSHMEM_HOST_ROUND(double, ll, long long, )
 GSHMEM_HOST_ROUND(double, ull, unsigned long long, )
 #undef GSHMEM_HOST_ROUND
 
-/* Every int is a double: no rounding back, and other names in CUDA. */
+/* Every int is exact as a double. Therefore the way back is not rounded, and CUDA has other names
+ * for it. */
 #define GSHMEM_HOST_ROUND(name, to)                                                                \
     static inline to __double2##name##_rn(double x)                                                \
     {                                                                                              \

@@ -1,10 +1,11 @@
-/* What kernels on the host device ask of the library: who am I, barriers, warps, shared memory,
- * launches. Users write CUDA; these are the functions that CUDA's names lead to, and the hooks for
- * other device code (gshmem_device.h) that waits.
+/* The functions of the library that kernels on the host device call: numbers of threads, barriers,
+ * warps, shared memory, launches. Users write CUDA, whose names lead to these functions. Other
+ * device code that waits (gshmem_device.h) uses them too.
  *
- * A CUDA thread is a fiber. Fibers of a block run on one OS thread, one at a time, and change only
- * inside the functions below, so waiting for another thread without calling any of them (a plain
- * loop over a volatile) stops its worker until the watch notices (device/host/README.md). */
+ * A CUDA thread is a fiber. The fibers of a block run on one OS thread, one at a time. The OS
+ * thread switches fibers only inside the functions below. A fiber that waits without calling any of
+ * them (a plain loop over a volatile) blocks the others until the watch interrupts it
+ * (device/host/README.md). */
 #ifndef GSHMEM_HOST_DEVICE_EXECUTION_H
 #define GSHMEM_HOST_DEVICE_EXECUTION_H
 
@@ -37,15 +38,15 @@ int gshmem_host_in_kernel(void);
 unsigned gshmem_host_lane(void);
 unsigned gshmem_host_thread_rank(void);
 
-/* Lets other threads run. Every wait calls it in its loop: it is what makes waiting between
- * threads, blocks and PEs work. When nothing else can run it gives the CPU to other processes.
- * Does not return if the launch has failed. Outside of a kernel it gives up the CPU. */
+/* Lets other threads run. Every wait calls it in its loop; otherwise threads, blocks and PEs could
+ * not wait for each other. If no other thread can run, it gives the CPU to other processes. Does
+ * not return if the launch has failed. Outside of a kernel it gives up the CPU. */
 void gshmem_host_yield(void);
-/* Says that what was waited for has come, so that the next wait starts by spinning again. */
+/* Called when what was waited for has arrived: the next wait starts by spinning again. */
 void gshmem_host_progress(void);
 
-/* Counts down with each atomic operation; at 0 the thread yields: the others of a loop that waits
- * by atomics get their turn, at one decrement an operation. */
+/* Each atomic operation decrements it, and at 0 the thread yields. Therefore a loop that waits by
+ * atomics lets other threads run. */
 extern __thread int gshmem_host_steps GSHMEM_HOST_THREAD_LOCAL;
 
 __attribute__((no_sanitize("thread"))) static inline void gshmem_host_may_wait(void)
@@ -54,8 +55,8 @@ __attribute__((no_sanitize("thread"))) static inline void gshmem_host_may_wait(v
         gshmem_host_yield();
 }
 
-/* ThreadSanitizer does not look at what the thread reads and writes between the two: for memory
- * that is free again by what other PEs say, which are other processes. */
+/* Between these two, ThreadSanitizer ignores what the thread reads and writes. They stand around
+ * accesses to memory that other PEs, which are other processes, have declared free. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define GSHMEM_HOST_TSAN 1
@@ -91,13 +92,13 @@ enum gshmem_host_barrier {
 };
 int gshmem_host_barrier_block(enum gshmem_host_barrier kind, int predicate, const char *file,
                               int line);
-/* They meet, one of them does the work while the others wait, and all return what it returned. */
+/* All threads arrive; one does the work while the others wait; all return its result. */
 int gshmem_host_once_block(int (*work)(void *argument), void *argument, const char *file, int line);
-/* All blocks of a cooperative launch; any other fails. */
+/* A barrier of all blocks of a cooperative launch. Any other launch fails. */
 void gshmem_host_barrier_grid(const char *file, int line);
 int gshmem_host_grid_is_cooperative(void);
 
-/* What the threads of a warp named in mask do together: each hands in a value and gets one back. */
+/* What the lanes in mask do together: each passes a value and gets one back. */
 enum gshmem_host_warp {
     GSHMEM_HOST_WARP_SYNC,
     GSHMEM_HOST_WARP_SHUFFLE,   /* the value of lane `source` */
@@ -116,10 +117,10 @@ enum gshmem_host_warp {
 };
 uint64_t gshmem_host_warp(enum gshmem_host_warp kind, unsigned mask, uint64_t value,
                           unsigned source, const char *file, int line);
-/* As gshmem_host_once_block, for those named in mask. */
+/* Like gshmem_host_once_block, for the lanes in mask. */
 int gshmem_host_once_warp(unsigned mask, int (*work)(void *argument), void *argument,
                           const char *file, int line);
-/* The lanes that come to this place now: all of them if they run together. */
+/* The lanes that are at this place now: all of them if they run together. */
 unsigned gshmem_host_active_mask(const char *file, int line);
 
 /* Orders this thread's memory accesses for all threads; ThreadSanitizer sees it. */
@@ -130,17 +131,17 @@ uint64_t gshmem_host_clock(void); /* nanoseconds */
 void gshmem_host_name_thread(char *text, size_t size);
 void gshmem_host_trap(const char *what, const char *file, int line) __attribute__((noreturn));
 #ifndef __cplusplus
-/* What assert() calls in CUDA sources, on either side: <assert.h> declares it there, by this
- * name for its own. */
+/* assert() in CUDA sources calls it, on the host and in kernels. There <assert.h> declares its own
+ * function by this name. */
 void gshmem_host_assert_fail(const char *assertion, const char *file, unsigned line,
                              const char *function) __attribute__((noreturn));
 #endif
 
-/* Shared memory: each declaration has a number, each block memory of its own for it. */
+/* Shared memory. Each declaration has a number, for which each block has its own memory. */
 unsigned gshmem_host_shared_number(void);
 void *gshmem_host_shared(unsigned number, size_t bytes, size_t align);
 void *gshmem_host_shared_dynamic(void);
-/* The same, which arrays of `extern __shared__` outside of functions are names for. */
+/* The same address, for `extern __shared__` arrays that are declared outside of functions. */
 extern __thread void *gshmem_host_dynamic_here GSHMEM_HOST_THREAD_LOCAL;
 
 /* A __global__ function, as the translator registers it. unpack calls it with a launch's array of
@@ -153,7 +154,7 @@ struct gshmem_host_kernel {
     void *own; /* the library's */
 };
 void gshmem_host_register(struct gshmem_host_kernel *kernel);
-/* Its library is unloaded, or the program ends. */
+/* Called when its library is unloaded, or the program ends. */
 void gshmem_host_unregister(struct gshmem_host_kernel *kernel);
 
 /* <<<grid, block, shared, stream>>> of the launch that follows on this OS thread. */

@@ -28,7 +28,8 @@ static inline float gshmem_half_to_float(uint16_t half)
 
     if (rest >= 0x7c00u << 13) /* infinite or not a number */
         return gshmem_single_of(sign | 0x7f800000 | rest);
-    /* The exponent's offset is 112 less; a product makes small ones normal, too. */
+    /* The exponent's bias is 112 less than float's. The product corrects that, for subnormal
+     * numbers too. */
     return gshmem_single_of(sign | gshmem_single_bits(gshmem_single_of(rest) * 0x1p112f));
 }
 

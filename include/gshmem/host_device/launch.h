@@ -27,12 +27,14 @@ template <class T> struct plain<T &> {
     typedef T type;
 };
 
-/* Hidden, or libraries with kernels of one name would share what is the first one's. */
+/* Hidden: otherwise libraries with kernels of the same name would share the objects of the
+ * first. */
 #define GSHMEM_HOST_HIDDEN __attribute__((visibility("hidden")))
 template <class Signature, Signature *function> struct GSHMEM_HOST_HIDDEN kernel;
 
-/* One of these for each __global__ function, or instance of a template of them. The function itself
- * is the call that launches: its body is a lambda that has captured the arguments. */
+/* There is one of these for each __global__ function, and for each instance of a __global__
+ * template. A call of the function launches the kernel; the kernel's body is a lambda that has
+ * captured the arguments. */
 template <class... Parameter, void (*function)(Parameter...)>
 struct GSHMEM_HOST_HIDDEN kernel<void(Parameter...), function> {
     template <size_t... I> static void call(void **arguments, indices<I...>)
@@ -80,7 +82,7 @@ template <class... Parameter, void (*function)(Parameter...)>
 typename kernel<void(Parameter...), function>::registration
     kernel<void(Parameter...), function>::registered;
 
-/* Declaration is a struct around what stood after __shared__. */
+/* Declaration is a struct that contains the declaration after __shared__. */
 template <class Declaration> struct GSHMEM_HOST_HIDDEN shared_number {
     static const unsigned value;
 };
@@ -97,7 +99,7 @@ template <class Declaration> inline Declaration &shared()
 
 } /* namespace gshmem_host */
 
-/* CUDA's own overloads for kernels that keep their type. */
+/* CUDA's overloads that take a kernel by its type. */
 template <class... P>
 inline cudaError_t cudaLaunchKernel(void (*function)(P...), dim3 grid, dim3 block, void **arguments,
                                     size_t shared = 0, cudaStream_t stream = nullptr)
@@ -154,8 +156,7 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
         blocks, reinterpret_cast<const void *>(function), threads, shared);
 }
 
-/* As many threads to a block as `limit` allows and usual kernels take; the grid that fits at once.
- */
+/* Blocks of 256 threads, or of `limit` if that is less; as many blocks as run at once. */
 template <class... P>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *blocks, int *threads,
                                                       void (*function)(P...), size_t shared = 0,
@@ -174,7 +175,7 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *blocks, int *threads,
     return error;
 }
 
-/* Typed allocation, and the variables of the program: __device__ ones are variables like any. */
+/* Typed allocation; access to __device__ variables, which are ordinary variables here. */
 template <class T> inline cudaError_t cudaMalloc(T **pointer, size_t bytes)
 {
     return ::cudaMalloc(reinterpret_cast<void **>(pointer), bytes);

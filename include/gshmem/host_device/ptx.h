@@ -1,5 +1,5 @@
-/* What C made of PTX includes (device/host/ptx): one function for each instruction that is more
- * than an operator of C, by the name that the table of instructions has for it. For no one else. */
+/* Only C code that was translated from PTX includes this (device/host/ptx). It has one function for
+ * each instruction that is more than an operator of C, by its name in the table of instructions. */
 #ifndef GSHMEM_HOST_DEVICE_PTX_H
 #define GSHMEM_HOST_DEVICE_PTX_H
 

@@ -1,5 +1,5 @@
-/* Floating point numbers of 16 bits, under cuda_fp16.h and cuda_bf16.h: kept as bits, worked on as
- * float, and rounded to the nearest (ties to even) after each operation, as a GPU does it. */
+/* Floating point numbers of 16 bits, under cuda_fp16.h and cuda_bf16.h: kept as bits, computed as
+ * float, and rounded to the nearest (ties to even) after each operation, as on a GPU. */
 #ifndef GSHMEM_HOST_DEVICE_SMALL_FLOAT_H
 #define GSHMEM_HOST_DEVICE_SMALL_FLOAT_H
 
@@ -39,8 +39,8 @@ struct bfloat16_format {
     }
 };
 
-/* What float cannot hold is rounded to odd first: the second rounding then sees that there was
- * more. */
+/* A value that float cannot represent is first rounded to odd. The second rounding then sees that
+ * bits were lost. */
 inline float to_odd(long double value)
 {
     float near = (float)value;
@@ -56,8 +56,8 @@ inline float to_odd(long double value)
                                       : bits - 1);
 }
 
-/* a * b + c, rounded to odd. Of two small numbers double has the product without an error; and
- * the sum's error is a double. */
+/* a * b + c, rounded to odd. The product of two small numbers is exact in double, and the error of
+ * the sum is a double. */
 inline double fused(double a, double b, double c)
 {
     const double product = a * b, sum = product + c, other = sum - product;
@@ -70,7 +70,8 @@ inline double fused(double a, double b, double c)
     return bits & 1 ? sum : nextafter(sum, error > 0 ? INFINITY : -INFINITY);
 }
 
-/* All that can be done with a number: CUDA's names, found by the type of an argument. */
+/* A number and all operations on it, by CUDA's names. The compiler finds them by an argument's
+ * type. */
 template <class Format> struct small {
     struct raw {
         unsigned short x;
@@ -139,8 +140,7 @@ template <class Format> struct small {
     GSHMEM_HOST_SMALL_OPERATOR(/, __hdiv)
 #undef GSHMEM_HOST_SMALL_OPERATOR
 
-/* Nothing compares with a NaN by the plain names, not even by "not equal"; all does by those
- * that end with u. */
+/* A plain comparison with a NaN is false, also "not equal". The names that end in u return true. */
 #define GSHMEM_HOST_SMALL_COMPARE(sign, name)                                                      \
     friend bool operator sign(small a, small b)                                                    \
     {                                                                                              \
@@ -219,7 +219,7 @@ template <class Format> struct small {
     }
 };
 
-/* Two of them in a word, worked on side by side. */
+/* Two numbers in a word. Each operation applies to both. */
 template <class Format> struct alignas(4) small_pair {
     typedef small<Format> number;
 
@@ -249,7 +249,8 @@ template <class Format> struct alignas(4) small_pair {
     GSHMEM_HOST_SMALL_OPERATOR(/, __h2div)
 #undef GSHMEM_HOST_SMALL_OPERATOR
 
-/* 1 and 0 of each; and whether both. Of NaN as for one number. */
+/* each: for each of the two numbers, 1 if the comparison is true, else 0. both: whether both
+ * comparisons are true. NaN as above. */
 #define GSHMEM_HOST_SMALL_EACH(one, each, both)                                                    \
     friend small_pair each(small_pair a, small_pair b)                                             \
     {                                                                                              \
@@ -334,8 +335,7 @@ template <class Format> struct alignas(4) small_pair {
 
 } /* namespace gshmem_host */
 
-/* The names that have the type in them: `one` and `two` are how CUDA writes a number and a pair
- * there. */
+/* The names that contain the type: CUDA writes `one` for a number there, and `two` for a pair. */
 #define GSHMEM_HOST_SMALL_NAME(result, name, parameters, expression)                               \
     static inline result name parameters                                                           \
     {                                                                                              \

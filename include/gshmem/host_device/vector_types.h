@@ -8,7 +8,7 @@
 #define GSHMEM_HOST_MAKE(declaration) static inline declaration
 #endif
 
-/* A vector is aligned as its loads on a GPU want it. */
+/* A vector is aligned as its loads on a GPU require. */
 #define GSHMEM_HOST_VECTOR(name, type, align2, align4)                                             \
     typedef struct name##1 {                                                                       \
         type x;                                                                                    \

@@ -26,8 +26,8 @@
 PTX_ROUND(f32, f)
 PTX_ROUND(f64, )
 
-/* Out of range is the nearest value in it. NaN is 0 where neither side has 64 bits, else the
- * highest bit alone. beyond: the first value above the range. */
+/* A value out of range becomes the nearest value in it. NaN becomes 0 if neither type has 64 bits,
+ * otherwise the integer with only the highest bit set. beyond: the first value above the range. */
 #define PTX_INTEGER_OF_ONE(To, From, rounding, least, most, beyond)                                \
     static inline To ptx_##To##_of_##From##_##rounding(From x)                                     \
     {                                                                                              \
@@ -53,7 +53,8 @@ PTX_ROUND(f64, )
 PTX_INTEGERS_OF(f32)
 PTX_INTEGERS_OF(f64)
 
-/* Integers and f64 to f32, f64: to nearest in place, otherwise in the library. */
+/* Integers and f64 to f32 and f64. Rounding to nearest is done in place, other modes in the
+ * library. */
 #pragma GCC visibility push(default)
 f32 gshmem_host_ptx_f32_of_integer(int rounding, int is_signed, u64 x);
 f64 gshmem_host_ptx_f64_of_integer(int rounding, int is_signed, u64 x);
@@ -77,7 +78,7 @@ f32 gshmem_host_ptx_f32_of_f64(int rounding, f64 x);
     {                                                                                              \
         return gshmem_host_ptx_##To##_of_integer(PTX_RP, is_signed, (u64)x);                       \
     }
-/* A half by way of f64, which has all integers up to where halves are infinite. */
+/* An integer to a half, by way of f64, which represents all integers that are finite as halves. */
 #define PTX_HALF_OF_INTEGER(To, From, rounding)                                                    \
     static inline u16 ptx_##To##_of_##From##_##rounding(From x)                                    \
     {                                                                                              \

@@ -1,4 +1,5 @@
-/* Integers and bits. What PTX leaves open where a divisor is 0 is all ones here, as on GPUs. */
+/* Integers and bits. The result of a division by 0, which PTX does not define, is all ones here, as
+ * on GPUs. */
 #ifndef GSHMEM_HOST_DEVICE_PTX_INTEGER_H
 #define GSHMEM_HOST_DEVICE_PTX_INTEGER_H
 
@@ -132,7 +133,8 @@ static inline u32 ptx_clz_b64(u64 x)
     return x ? (u32)__builtin_clzll(x) : 64;
 }
 
-/* The highest bit that is not the sign; none: all ones. shift: how far to shift it to the top. */
+/* The number of the highest bit that differs from the sign; all ones if there is none. shift:
+ * instead, by how much to shift this bit to the top. */
 #define PTX_BFIND(T, N)                                                                            \
     static inline u32 ptx_bfind_##T(T x)                                                           \
     {                                                                                              \
@@ -177,7 +179,7 @@ static inline u32 ptx_fns(u32 mask, u32 base, s32 offset)
     return 0xffffffffu;
 }
 
-/* Bits pos to pos + len - 1, extended by zeros or by their highest that is in the word. */
+/* Bits pos to pos + len - 1, extended by zeros, or by the highest of them that is in the word. */
 #define PTX_BFE(T, N)                                                                              \
     static inline T ptx_bfe_##T(T a, u32 position, u32 length)                                     \
     {                                                                                              \
@@ -247,7 +249,7 @@ static inline u32 ptx_lop3(u32 a, u32 b, u32 c, u32 table)
     return result;
 }
 
-/* --- Shifts: beyond the width all bits are gone, or are the sign --- */
+/* --- Shifts: by the width or more, all bits become 0, or the sign --- */
 
 #define PTX_SHIFT(N)                                                                               \
     static inline u##N ptx_shl_b##N(u##N x, u32 by)                                                \
@@ -304,7 +306,7 @@ static inline u32 ptx_prmt(u32 a, u32 b, u32 selectors)
     return result;
 }
 
-/* The modes: which selectors each of four numbers stands for. */
+/* The modes: the selectors that each of the numbers 0 to 3 stands for. */
 #define PTX_PRMT_MODE(name, s0, s1, s2, s3)                                                        \
     static inline u32 ptx_prmt_##name(u32 a, u32 b, u32 c)                                         \
     {                                                                                              \

@@ -82,7 +82,7 @@ PTX_ATOM_BITS(xor, __atomic_fetch_xor, 64)
 PTX_ATOM_BITS(exch, __atomic_exchange_n, 32)
 PTX_ATOM_BITS(exch, __atomic_exchange_n, 64)
 
-/* What a compare-and-swap that fails may have for an order: no release. */
+/* The order of a compare-and-swap that fails, which may not be a release. */
 static inline int ptx_order_of_failure(int order)
 {
     return order == __ATOMIC_RELEASE   ? __ATOMIC_RELAXED

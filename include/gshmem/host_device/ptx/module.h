@@ -1,5 +1,5 @@
-/* What a module of PTX is to the library, and what its code calls of it: threads, shared memory,
- * time. */
+/* A module of PTX as the library knows it, and the functions of the library that its code calls:
+ * threads, shared memory, time. */
 #ifndef GSHMEM_HOST_DEVICE_PTX_MODULE_H
 #define GSHMEM_HOST_DEVICE_PTX_MODULE_H
 
@@ -49,7 +49,8 @@ struct gshmem_host_ptx_module {
 };
 void gshmem_host_ptx_register(struct gshmem_host_ptx_module *module);
 void gshmem_host_ptx_unregister(struct gshmem_host_ptx_module *module);
-/* Called by kernels that wait, by the one who knows the job. */
+/* Sets the function that waiting kernels call to make progress. Code that knows the job calls
+ * this. */
 void gshmem_host_ptx_while_waiting(void (*progress)(void));
 void gshmem_host_ptx_launch(struct gshmem_host_ptx_kernel *kernel, void **arguments);
 

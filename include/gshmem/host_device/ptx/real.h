@@ -43,7 +43,7 @@ PTX_REAL_OPERATION(div, DIV, f64, a / b, (f64 a, f64 b), a, b, 0)
 PTX_REAL_OPERATION(fma, FMA, f64, __builtin_fma(a, b, c), (f64 a, f64 b, f64 c), a, b, c)
 PTX_REAL_OPERATION(sqrt, SQRT, f64, __builtin_sqrt(a), (f64 a), a, 0, 0)
 
-/* Subnormal numbers become 0 of their sign. */
+/* Subnormal numbers become a zero of the same sign. */
 static inline f32 ptx_ftz_f32(f32 x)
 {
     const u32 bits = ptx_bits_f32(x);
@@ -74,7 +74,7 @@ static inline f32 ptx_relu_f32(f32 x)
     return x != x ? ptx_f32(0x7fffffff) : x > 0 ? x : 0;
 }
 
-/* A reciprocal and a square root by their upper halves, to 20 bits or more. */
+/* A reciprocal and a square root, exact to 20 bits or more; only the upper half is computed. */
 static inline f64 ptx_rcp_approx_f64(f64 x)
 {
     return ptx_bits_f64(x) & 0x7ff0000000000000u
