@@ -107,6 +107,7 @@ bool nth_fails(enum nth_kind kind, const void *from)
         return false;
     record("PE %d: %s %llu fails, made from %#lx", nth.pe, kinds[kind].name,
            (unsigned long long)number, (unsigned long)nth_offset(from));
+    judge.by_call = true;
     program_allow_failures(FAULT_CUT, fiber_current->pe);
     errno = kinds[kind].error;
     return true;
@@ -149,6 +150,8 @@ void nth_print(void)
                (unsigned long)nth_offset(s->from), (unsigned long long)s->first,
                (unsigned long long)s->second, (unsigned long long)s->last);
     }
+    if (!pe->ended)
+        return;
     for (int i = 0; i < pe->objects; i++)
         descriptors += pe->object[i] != NULL;
     for (size_t i = 0; i < BLOCKS; i++) {

@@ -128,7 +128,7 @@ void program_allow_failures(enum fault_kind kind, struct pe *victim)
 {
     if (judge.allowed)
         return;
-    judge = (struct judge){true, world.now, kind, victim};
+    judge = (struct judge){true, judge.by_call, world.now, kind, victim};
     if (kind == FAULT_KILL || kind == FAULT_CRASH)
         events_add(world.now + limit_of(kind), judge_waits, NULL, 0);
 }
@@ -234,6 +234,18 @@ void programs_begin(void)
     }
 }
 
+/* Whether several PEs wait for updates: a PE that has failed in its step sends no signal, and its
+ * neighbours wait for each other's then. Only the last one that waits can be told so. */
+static bool wait_for_each_other(void)
+{
+    int n = 0;
+
+    for (int i = 0; i < world.n_pes; i++)
+        n += !programs[i].pe->dead && !programs[i].ended && programs[i].call &&
+             strstr(programs[i].call, "wait_until");
+    return n > 1;
+}
+
 void programs_end(void)
 {
     for (int i = 0; i < world.n_pes; i++) {
@@ -244,7 +256,7 @@ void programs_end(void)
     }
     for (int i = 0; i < world.n_pes; i++) {
         const struct program *p = &programs[i];
-        if (!p->ended && !p->pe->dead)
+        if (!p->ended && !p->pe->dead && !(judge.by_call && wait_for_each_other()))
             world_fail("PE %d: %.60s: waits without end, since %llu us; step %d", i,
                        p->call ? p->call : "-", (unsigned long long)(p->since / US), p->step);
     }

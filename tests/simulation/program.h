@@ -64,6 +64,7 @@ struct program {
 /* How many failures are allowed from now on, and since when. */
 extern struct judge {
     bool allowed;
+    bool by_call; /* a call of the system has failed (nth.h) */
     uint64_t since;
     enum fault_kind kind;
     struct pe *victim;
