@@ -22,6 +22,7 @@
 #include "runtime/network/answer.h"
 #include "runtime/network/blobs.h"
 #include "runtime/network/network.h"
+#include "runtime/node/kept.h"
 #include "runtime/node/node.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/streams/stream.h"
@@ -118,6 +119,7 @@ static void init_end_job(struct job *j)
 
     stay_where_it_ends_elsewhere();
     checked_review(j->checked);
+    kept_copy();
     say_unseen();
     node_exit_status(j->node, &life.given_status);
     answer_stop(j);
@@ -147,17 +149,18 @@ gshmem_status_t life_stop(enum departure_way way)
     struct job *j = job;
     gshmem_status_t status = leave_job(j, way);
 
-    if (life.at_last_write)
-        life.at_last_write(life.at_last_write_context);
-    life.at_last_write = NULL;
     init_end_job(j);
     return status;
 }
 
-void gshmem_path_at_last_write(void (*function)(void *), void *context)
+void *gshmem_path_keep(void *at, size_t bytes, int now)
 {
-    life.at_last_write = function;
-    life.at_last_write_context = context;
+    return kept_add(at, bytes, now);
+}
+
+void gshmem_path_let_go(void *kept)
+{
+    kept_remove(kept);
 }
 
 /* Ends the job, because this process ends without having left it. */

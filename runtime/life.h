@@ -23,8 +23,6 @@ extern struct life {
     gshmem_status_t status_at_exit; /* the status of that */
     int given_status;               /* the status with which some PE has ended this process's last
                                        job; -1: none has */
-    void (*at_last_write)(void *);  /* gshmem_path_at_last_write */
-    void *at_last_write_context;
 } life;
 
 /* ---- layout.c ---- */

@@ -34,7 +34,9 @@ static const char *fill_constants(struct mpi_abi *abi, void *library)
     abi->errors_return = dlsym(library, "ompi_mpi_errors_return");
     return abi->errors_return ? NULL : "ompi_mpi_errors_return";
 #else
-    (void)library;
+    if (dlsym(library, "ompi_mpi_comm_null")) /* Open MPI 1.7 to 1.10: libmpi.so.12, too */
+        return "handles that are numbers: it is an Open MPI before version 3, which needs another "
+               "module";
     abi->status_ignore = (void *)1;
     abi->comm_null = 0x04000000;
     abi->byte = 0x4c00010d;

@@ -1,6 +1,6 @@
 /* What mpi.c calls of an MPI library, taken from the one that is loaded in the process. No header
  * of MPI is needed: the two families of binary interfaces differ in handles and constants, and have
- * stayed as they are since Open MPI 1.7 and MPICH 3.1. MPI_FAMILY_OMPI or MPI_FAMILY_MPICH is
+ * stayed as they are since Open MPI 3 and MPICH 3.1. MPI_FAMILY_OMPI or MPI_FAMILY_MPICH is
  * defined. */
 #ifndef GSHMEM_BOOTSTRAP_MPI_ABI_H
 #define GSHMEM_BOOTSTRAP_MPI_ABI_H

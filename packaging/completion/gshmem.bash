@@ -1,5 +1,5 @@
-# Completion in bash for gshmemrun, gshmem-info, gshmem-perf and gshmemcc. Options are those that each
-# program's --help names; installed once, with a link for each program.
+# Completion in bash for gshmemrun, gshmem-info, gshmem-where, gshmem-perf and gshmemcc. Options are
+# those that each program's --help names; installed once, with a link for each program.
 
 _gshmem_options() { # PROGRAM
     "$1" --help 2>/dev/null | grep -oE '(^|[ ,[])--?[a-zA-Z][a-zA-Z-]*' | tr -d ' ,[' | sort -u
@@ -48,6 +48,14 @@ _gshmem_info() {
     fi
 }
 
+_gshmem_where() { # a job by the process of its gshmemrun, a user by number
+    local cur=${COMP_WORDS[COMP_CWORD]} words
+    words="$(_gshmem_options "$1") $(pgrep -x -u "$EUID" gshmemrun)"
+    [ "${COMP_WORDS[COMP_CWORD - 1]}" != --user ] || words=$(cut -d : -f 3 /etc/passwd)
+    COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+
 complete -o filenames -F _gshmem_run gshmemrun
 complete -F _gshmem_info gshmem-info
+complete -F _gshmem_where gshmem-where
 complete -o filenames -F _gshmem_tool gshmem-perf gshmemcc gshmemc++

@@ -1,17 +1,21 @@
 """A PE in a pod of an indexed Job: starts by a unique id, which pod 0 hands to the others.
 
 GSHMEM_JOB_HOST is pod 0's name in the headless service, GSHMEM_JOB_KEY a secret of the job: who has
-no key gets no id. Neither privileges nor an MPI are needed.
+no key gets no id, and holds nobody up. All wait GSHMEM_INIT_TIMEOUT seconds for the others. Neither
+privileges nor an MPI are needed.
 
     python3 start.py program.py [argument…]    the program finds the job started
 """
 
 import os
 import runpy
+import socket
+import struct
 import sys
+import threading
 import time
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Listener
+from multiprocessing.connection import Client, Connection, answer_challenge, deliver_challenge
 
 import gshmem
 
@@ -19,24 +23,45 @@ PORT = int(os.environ.get("GSHMEM_JOB_PORT", "7077"))
 LIMIT = float(os.environ.get("GSHMEM_INIT_TIMEOUT", "120"))
 
 
-def hand_out(uid: bytes, others: int, key: bytes) -> None:
-    """To so many PEs that have the key; others are turned away."""
-    with Listener(("", PORT), authkey=key, backlog=others + 8) as listener:
-        while others:
+def serve(stream: socket.socket, uid: bytes, key: bytes, waiting: set[int]) -> None:
+    """One connection, by a thread of its own: it may be silent."""
+    for direction in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        stream.setsockopt(socket.SOL_SOCKET, direction, struct.pack("ll", 10, 0))
+    try:
+        with Connection(stream.detach()) as connection:
+            deliver_challenge(connection, key)
+            answer_challenge(connection, key)
+            pe = int(connection.recv_bytes(16))
+            connection.send_bytes(uid)
+        waiting.discard(pe)
+    except (OSError, EOFError, ValueError, AuthenticationError) as error:
+        print(f"start: a connection was refused: {error}", file=sys.stderr)
+
+
+def hand_out(uid: bytes, n: int, key: bytes) -> None:
+    """To PEs 1 to n - 1, which have the key; others are turned away."""
+    waiting, end = set(range(1, n)), time.monotonic() + LIMIT
+    with socket.create_server(("", PORT), backlog=n + 8) as server:
+        server.settimeout(0.1)
+        while waiting:
+            if time.monotonic() > end:
+                raise TimeoutError(f"start: PEs {sorted(waiting)} have not come within {LIMIT:g} s")
             try:
-                with listener.accept() as connection:
-                    connection.send_bytes(uid)
-                    others -= 1
-            except (OSError, EOFError, AuthenticationError) as error:
-                print(f"start: a connection was refused: {error}", file=sys.stderr)
+                stream, _ = server.accept()
+            except socket.timeout:
+                continue
+            stream.settimeout(None)
+            work = threading.Thread(target=serve, args=(stream, uid, key, waiting), daemon=True)
+            work.start()
 
 
-def fetch(key: bytes) -> bytes:
+def fetch(pe: int, key: bytes) -> bytes:
     """From pod 0, which may not have started yet."""
     end = time.monotonic() + LIMIT
     while True:
         try:
             with Client((os.environ["GSHMEM_JOB_HOST"], PORT), authkey=key) as connection:
+                connection.send_bytes(str(pe).encode())
                 return connection.recv_bytes(1024)
         except (OSError, EOFError):
             if time.monotonic() > end:
@@ -50,8 +75,8 @@ def main() -> None:
 
     def broadcast(uid):
         if uid is None:
-            return fetch(key)
-        hand_out(uid, n - 1, key)
+            return fetch(pe, key)
+        hand_out(uid, n, key)
         return uid
 
     gshmem.init(broadcast=broadcast, pe=pe, n_pes=n)

@@ -13,7 +13,7 @@ import time
 from typing import Any, Callable
 
 from . import _library
-from ._library import ArgumentError, StateError, check, lib
+from ._library import ArgumentError, StateError, call_into, check, lib
 
 UID_BYTES = 128
 THREAD_MULTIPLE = 3
@@ -39,6 +39,7 @@ class _State:
     pe = -1
     n_pes = 0
     depth = 0
+    job = 0  # how many jobs this process has had
     inside: tuple[str] | None = None  # the collective call that the main thread is in
     pid = 0
 
@@ -180,16 +181,26 @@ def init(
         record = _Uid.from_buffer_copy(uid)
         attr.uid, attr.pe, attr.n_pes = ctypes.addressof(record), pe, n_pes
     _library.handle_failures(True)
-    check(lib.gshmem_init_attr(ctypes.byref(attr)))
+    status: list[int] = []
+    try:
+        call_into(status, lib.gshmem_init_attr, ctypes.byref(attr))
+    finally:
+        if status == [0]:  # also where a signal handler raises
+            _begin()
+    check(status[0])
     if file is not None and pe == 0:  # every PE has read it: init is collective
         os.unlink(file)
+    return _Job()
+
+
+def _begin() -> None:
     state.depth += 1
     if state.depth == 1:
+        state.job += 1
         state.pe, state.n_pes, state.pid = lib.gshmem_my_pe(), lib.gshmem_n_pes(), os.getpid()
         _watch_interrupts()
         for begin in at_start:
             begin()
-    return _Job()
 
 
 def finalize() -> None:

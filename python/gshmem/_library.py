@@ -9,10 +9,22 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 import types
-from ctypes import c_char_p, c_int, c_int32, c_long, c_size_t, c_ssize_t, c_uint64, c_void_p
+from ctypes import (
+    c_char_p,
+    c_int,
+    c_int32,
+    c_long,
+    c_size_t,
+    c_ssize_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from pathlib import Path
+from typing import Callable
 
 HERE = Path(__file__).resolve().parent
 
@@ -63,32 +75,36 @@ def root() -> Path | None:
     return tree if tree.is_dir() else None
 
 
+def _named() -> str | None:
+    """LIBGSHMEM: a path, or a name that the loader looks for."""
+    return os.environ.get("LIBGSHMEM") or None
+
+
 def program(name: str) -> str:
-    """The path of gshmemrun or gshmem-info: beside the library if that is ours, else on PATH."""
+    """The path of gshmemrun or gshmem-info: that of the library that is loaded, else on PATH."""
     import shutil
 
-    places = [HERE / "_install/bin"]
-    if "LIBGSHMEM" in os.environ:  # a build tree, or an installed prefix
-        library = Path(os.environ["LIBGSHMEM"]).resolve().parent
-        places += [
-            library / "bootstrap/run",
-            library / "runtime/tools",
-            library / "../bin",
-            library / "../../bin",
-        ]
-    build = HERE.parents[1] / "build"
-    places += [build / "bootstrap/run", build / "runtime/tools"]
+    named, build = _named(), HERE.parents[1] / "build"
+    if named is None:
+        places = [HERE / "_install/bin", build / "bootstrap/run", build / "runtime/tools"]
+    elif "/" in named:  # in a build tree, or an installed prefix
+        library = Path(named).resolve().parent
+        places = [library / "bootstrap/run", library / "runtime/tools"]
+        places += [library / "../bin", library / "../../bin"]
+    else:
+        places = []
     for place in places:
         if os.access(place / name, os.X_OK):
             return str((place / name).resolve())
     found = shutil.which(name)
     if not found:
-        raise FileNotFoundError(f"{name} is neither in {', '.join(map(str, places))} nor on PATH")
+        tried = "".join(f"{place}, " for place in places)
+        raise FileNotFoundError(f"{name} is not in {tried}nor on PATH")
     return found
 
 
 def _open() -> ctypes.CDLL:
-    named = os.environ.get("LIBGSHMEM")
+    named = _named()
     if named:  # no other one in its place, which might have another version
         try:
             return ctypes.CDLL(named)
@@ -133,7 +149,7 @@ _TYPES = {
 # Result and arguments of each function, as letters of _TYPES.
 _FUNCTIONS = """
 init_attr ip, get_uniqueid ip, finalize i, initialized i, global_exit vi, my_pe i, n_pes i,
-last_error ip, set_error_handler vpp, status_name si, ptr ppi, info_get_name vp, device_help v,
+last_error ip, status_name si, ptr ppi, info_get_name vp, device_help v,
 malloc_with_hints pzl, free ip, buffer_register ipz, buffer_unregister ip, path_put ipppzii,
 path_get ipppzii, path_atomic ipiipuupi, ctx_iputmem ipppddzzi, ctx_igetmem ipppddzzi,
 ctx_ibputmem ipppddzzzi, ctx_ibgetmem ipppddzzzi, ctx_putmem_signal ipppzpuii,
@@ -144,7 +160,7 @@ path_test_some zipzppipi, signal_wait_until upiu, set_lock ip, clear_lock ip, te
 team_my_pe it, team_n_pes it, team_translate_pe itit, team_split_strided itiiiplp,
 team_split_list itpiplp, team_split_2d itiplpplp, team_destroy it, team_sync it, barrier it,
 broadcastmem itppzi, fcollectmem itppz, path_collect itpzpz,
-path_at_last_write vpp, alltoallmem itppz,
+path_keep ppzi, path_let_go vp, path_note_failures pi, path_take_failure ippz, alltoallmem itppz,
 alltoallsmem itppddzz, reduce itiippz, reducescatter itiippz, inscan itippz, exscan itippz,
 putmem_on_stream ippzip, getmem_on_stream ippzip, putmem_nbi_on_stream ippzip,
 getmem_nbi_on_stream ippzip, putmem_signal_on_stream ippzpuiip, signal_op_on_stream ipuiip,
@@ -168,25 +184,32 @@ def _declare() -> None:
 _declare()
 
 # ---- Failures ----
+#
+# The library notes those of calls that return a value, and of its own threads. It calls nothing of
+# Python: an exception in a callback, of a signal handler for one, would be lost.
 
-_thread = threading.local()  # failure: of a call that returns a value, until the caller has seen it
-_elsewhere: list[GshmemError] = (
-    []
-)  # failures in threads of the library, for the next call that checks
-
-
-@ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)
-def _handler(status, text, _context):
-    error = BY_STATUS.get(status, GshmemError)((text or b"").decode(errors="replace"))
-    if getattr(_thread, "calls", False):
-        _thread.failure = error
-    elif len(_elsewhere) < 100:
-        _elsewhere.append(error)
+_noted = c_uint32.from_address(lib.gshmem_path_note_failures(-1))  # how many nobody has taken
+_failures: list[tuple[int, GshmemError]] = []  # those taken, with their threads
+_failures_lock = threading.RLock()  # a signal handler may fail, too
 
 
 def handle_failures(on: bool) -> None:
     """From now on failures become exceptions, instead of ending the job (GSHMEM_ON_ERROR)."""
-    lib.gshmem_set_error_handler(ctypes.cast(_handler, c_void_p) if on else None, None)
+    lib.gshmem_path_note_failures(on)
+
+
+def _take(mine: Callable[[int], bool]) -> list[GshmemError]:
+    """The failures of such threads, the oldest first."""
+    line, thread = ctypes.create_string_buffer(400), ctypes.c_ulong()
+    with _failures_lock:
+        _failures.insert(0, (0, GshmemError()))  # a thread that looks for its own waits for this
+        while status := lib.gshmem_path_take_failure(ctypes.byref(thread), line, len(line)):
+            text = line.value.decode(errors="replace")
+            _failures.append((thread.value, BY_STATUS.get(status, GshmemError)(text)))
+        _failures.pop(0)
+        taken = [error for number, error in _failures if mine(number)]
+        _failures[:] = [f for f in _failures if not mine(f[0])]
+    return taken
 
 
 def failure(status: int) -> GshmemError:
@@ -208,16 +231,36 @@ def check(status: int) -> None:
 
 
 def check_elsewhere() -> None:
-    """Raises what has failed in the library's own threads since the last time."""
-    if _elsewhere:
-        raise _elsewhere.pop(0)
+    """Raises what has failed since the last time in the library's own threads, and in no call of
+    this one."""
+    if _noted.value or _failures:
+        others = sys._current_frames().keys() - {threading.get_ident()}
+        if failed := _take(lambda thread: thread not in others):
+            _put_back(failed[1:])
+            raise failed[0]
+
+
+def _put_back(failed: list[GshmemError]) -> None:
+    with _failures_lock:
+        _failures.extend((0, error) for error in failed)
 
 
 def value_of(function, *arguments):
-    """Calls a function that returns a value, and hands a failure to the handler."""
-    _thread.calls, _thread.failure = True, None
+    """Calls a function that returns a value. Raises where it has failed."""
+    if _noted.value or _failures:
+        _put_back(_own_failures())  # of no such call: for check_elsewhere
     value = function(*arguments)
-    _thread.calls = False
-    if _thread.failure is not None:
-        raise _thread.failure
+    if (_noted.value or _failures) and (failed := _own_failures()):
+        raise failed[-1]
     return value
+
+
+def _own_failures() -> list[GshmemError]:
+    me = threading.get_ident()
+    return _take(lambda thread: thread == me)
+
+
+def call_into(got: list, function, *arguments) -> None:
+    """Appends the value of a library's function to the list. Call and append are one step: who
+    catches the exception of a signal handler sees there whether the call was made."""
+    got.extend(map(function, *((a,) for a in arguments)))

@@ -19,6 +19,7 @@ from ._job import collective, collectively, refuse_pe, require, state
 from ._library import (
     ArgumentError,
     DtypeError,
+    GshmemError,
     NotSymmetricError,
     OutOfMemoryError,
     StateError,
@@ -174,12 +175,12 @@ def local(array: Any, dtype: np.dtype | None, call: str, writable: bool = False)
     """An array that NumPy can read, or write, of exactly that dtype. Numbers and lists are
     converted to it."""
     if not isinstance(array, np.ndarray):
-        if hasattr(array, "__dlpack__") and not writable:
+        if writable:
+            array = _memory_of(array, call)
+        elif hasattr(array, "__dlpack__"):
             array = np.from_dlpack(array)
         elif hasattr(array, "__array_interface__") or hasattr(array, "__array__"):
             array = np.asarray(array)
-        elif writable:
-            raise ArgumentError(f"{call}: {type(array).__name__} is no array")
         else:
             try:
                 array = np.asarray(array)
@@ -204,6 +205,20 @@ def local(array: Any, dtype: np.dtype | None, call: str, writable: bool = False)
     if memory is not None and not memory.live and _inside(array, memory):
         raise StateError(f"{call}: {memory.why}")
     return array
+
+
+def _memory_of(array: Any, call: str) -> np.ndarray:
+    """The memory of an array of another library. Some give NumPy a new copy each time."""
+    kinds = ("__array_interface__", "__array_struct__", "__array__")
+    if any(hasattr(array, kind) for kind in kinds):
+        view = np.asarray(array)
+        if view.size == 0 or data_of(view) == data_of(np.asarray(array)):
+            return view
+        raise ArgumentError(f"{call}: NumPy gets only copies of {type(array).__name__}")
+    try:
+        return np.asarray(memoryview(array))
+    except TypeError:
+        raise ArgumentError(f"{call}: {type(array).__name__} is no array") from None
 
 
 def _inside(array: np.ndarray, memory: _Memory) -> bool:
@@ -308,11 +323,15 @@ def free(array: np.ndarray) -> None:
     memory = whole._memory if isinstance(whole, SymmetricArray) else _find(*_bounds(whole))
     if data_of(array) != memory.address:
         raise ArgumentError("free: this is a part of an array; the whole of it is freed")
-    collective("free", lib.gshmem_free, memory.address)
-    memory.end("the array has been freed")
-    for view in list(_peers.items()):
-        if view[0][0] == memory.address:
-            view[1].end("the array has been freed")
+    freed = [memory] + [m for (at, _pe), m in list(_peers.items()) if at == memory.address]
+    for one in freed:  # before the call, after which a signal handler may raise
+        one.end("the array has been freed")
+    try:
+        collective("free", lib.gshmem_free, memory.address)
+    except GshmemError:
+        for one in freed:
+            one.live, one.why = True, ""
+        raise
 
 
 # ---- Peers ----
@@ -378,19 +397,15 @@ def pe_of(pe: Any, call: str, n: int | None = None) -> int:
 
 
 def _keep():
-    """Before finalize: saves what arrays may still view, also of arrays that have been freed.
-    Returns what puts it in its place after finalize."""
+    """Before finalize: keeps what arrays may still view, also of arrays that have been freed.
+    Returns what is to be done after finalize."""
     memories = [m for m in _all if m.kept is None]
-    mine = _kept.pieces_of((m.address, m.bytes) for m in memories if m.peer in (None, state.pe))
-    theirs = _kept.pieces_of(
-        (m.address, m.bytes) for m in memories if m.peer not in (None, state.pe)
-    )
-    pieces = mine + theirs
-    _kept.save(mine, theirs)
+    mine = [m for m in memories if m.peer in (None, state.pe)]
+    theirs = [m for m in memories if m.peer not in (None, state.pe)]
+    pieces = _kept.keep(((m.address, m.bytes) for m in mine), now=False)
+    pieces += _kept.keep(((m.address, m.bytes) for m in theirs), now=True)
 
-    def put_back() -> None:
-        for piece in pieces:
-            piece.put_back()
+    def ended() -> None:
         for memory in memories:
             if memory.live:
                 memory.end("finalize has ended the job that the array belongs to")
@@ -400,7 +415,7 @@ def _keep():
         _peers.clear()
         _all.clear()
 
-    return put_back
+    return ended
 
 
 _job.at_end.append(_keep)

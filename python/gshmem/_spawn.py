@@ -72,11 +72,11 @@ def unpack(packed: tuple, module: dict, made: dict[int, Callable]) -> Any:
     cells = tuple(types.CellType() for _ in contents)
     function = made[number] = types.FunctionType(marshal.loads(code), module, name, None, cells)
     function.__defaults__, function.__kwdefaults__ = pickle.loads(defaults)
+    for key, value in used.items():  # in the order of pack, whose "again" means an earlier one
+        module[key] = unpack(value, module, made)
     for cell, value in zip(cells, contents):  # which may be the function itself
         if value is not None:
             cell.cell_contents = unpack(value, module, made)
-    for key, value in used.items():
-        module[key] = unpack(value, module, made)
     return function
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Iterable
 import numpy as np
 
 from ._job import collective, require, state
-from ._library import ArgumentError, DtypeError, StateError, lib
+from ._library import ArgumentError, DtypeError, GshmemError, StateError, lib
 from ._memory import data_of, pe_of, symmetric
 from ._transfer import complete
 
@@ -77,14 +77,16 @@ class Team:
     """An ordered set of PEs. gshmem.WORLD has all, SHARED those whose memory is mapped, NODE those
     of this node."""
 
-    def __init__(self, handle: int):
-        self._handle = handle
+    def __init__(self, handle: int, job: int | None = None):
+        self._handle, self._job = handle, job  # None: each job has it
 
     @property
     def handle(self) -> int:
         require("team")
         if self._handle == INVALID:
             raise StateError("team: it has been destroyed")
+        if self._job not in (None, state.job):
+            raise StateError("team: it belongs to an earlier job, which finalize has ended")
         return self._handle
 
     @property
@@ -99,7 +101,8 @@ class Team:
         return self.n_pes
 
     def __repr__(self) -> str:
-        if self._handle == INVALID or state.depth == 0:
+        gone = self._handle == INVALID or self._job not in (None, state.job)
+        if gone or state.depth == 0:
             return "<gshmem.Team, gone>"
         return f"<gshmem.Team {self._handle}: PE {self.my_pe} of {self.n_pes}>"
 
@@ -110,7 +113,7 @@ class Team:
         return None if found < 0 else found
 
     def _made(self, handles: Iterable[ctypes.c_int32]) -> list[Team | None]:
-        return [None if h.value == INVALID else Team(h.value) for h in handles]
+        return [None if h.value == INVALID else Team(h.value, state.job) for h in handles]
 
     def split(self, start: int, stride: int, size: int) -> Team | None:
         """A team of PEs start, start + stride, …; None on PEs that are no members. Collective over
@@ -164,10 +167,15 @@ class Team:
 
     def destroy(self) -> None:
         """Collective over the team."""
-        if self.handle <= 2:
+        handle = self.handle
+        if handle <= 2:
             raise ArgumentError("destroy: this team lives as long as the job")
-        collective("destroy", lib.gshmem_team_destroy, self.handle)
-        self._handle = INVALID
+        self._handle = INVALID  # before the call, after which a signal handler may raise
+        try:
+            collective("destroy", lib.gshmem_team_destroy, handle)
+        except GshmemError:
+            self._handle = handle
+            raise
 
     def __enter__(self) -> Team:
         return self

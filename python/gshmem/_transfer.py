@@ -100,9 +100,9 @@ def _put_any(dest: Any, source: Any, pe: Any, nbi: int, call: str) -> None:
         return
     if dest.flags.c_contiguous:
         source = np.ascontiguousarray(source)
-        check(_put(DEFAULT, data_of(dest), data_of(source), dest.nbytes, pe, nbi))
         if nbi:
             _keep_until_quiet(source)
+        check(_put(DEFAULT, data_of(dest), data_of(source), dest.nbytes, pe, nbi))
         return
     _strided(dest, source, True, pe)
 
@@ -116,9 +116,9 @@ def _get_any(dest: Any, source: Any, pe: Any, nbi: int, call: str) -> None:
     if source.size == 0:
         return
     if source.flags.c_contiguous and dest.flags.c_contiguous:
-        check(_get(DEFAULT, data_of(dest), data_of(source), source.nbytes, pe, nbi))
         if nbi:
             _keep_until_quiet(dest)
+        check(_get(DEFAULT, data_of(dest), data_of(source), source.nbytes, pe, nbi))
         return
     _strided(source, dest, False, pe)
 
@@ -133,9 +133,10 @@ def _shaped(source: np.ndarray, shape: tuple[int, ...], call: str) -> np.ndarray
 
 
 def _keep_until_quiet(array: np.ndarray) -> None:
-    _pending.append(array)
+    """Before the operation, after which a signal handler may raise."""
     if len(_pending) >= _PENDING_MOST:
         quiet()
+    _pending.append(array)
 
 
 def _sorted(far: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -190,7 +191,9 @@ def unsigned(value: Any, call: str) -> int:
     return value
 
 
-def _put_signal(function: Any, call: str, dest, source, signal, value, pe, op) -> np.ndarray:
+def _put_signal(
+    function: Any, call: str, dest, source, signal, value, pe, op, nbi: bool = False
+) -> None:
     symmetric(dest, call)
     pe, at = pe_of(pe, call), signal_of(signal, call)
     source = np.ascontiguousarray(_shaped(local(source, dest.dtype, call), dest.shape, call))
@@ -198,10 +201,11 @@ def _put_signal(function: Any, call: str, dest, source, signal, value, pe, op) -
         _put_any(dest, source, pe, 0, call)
         check(lib.gshmem_fence())
         check(lib.gshmem_signal_op(at, unsigned(value, call), SignalOp(op), pe))
-        return source
+        return
     value, op = unsigned(value, call), SignalOp(op)
+    if nbi:
+        _keep_until_quiet(source)
     check(function(DEFAULT, data_of(dest), data_of(source), dest.nbytes, at, value, op, pe))
-    return source
 
 
 def put_signal(
@@ -226,11 +230,8 @@ def put_signal_nbi(
     op: SignalOp = SignalOp.SET,
 ) -> None:
     """put_signal that may return before source can be reused; a reference is kept until quiet."""
-    _keep_until_quiet(
-        _put_signal(
-            lib.gshmem_ctx_putmem_signal_nbi, "put_signal_nbi", dest, source, signal, value, pe, op
-        )
-    )
+    function = lib.gshmem_ctx_putmem_signal_nbi
+    _put_signal(function, "put_signal_nbi", dest, source, signal, value, pe, op, nbi=True)
 
 
 def signal_op(signal: np.ndarray, value: int, pe: int, op: SignalOp = SignalOp.SET) -> None:

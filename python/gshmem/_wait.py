@@ -11,12 +11,23 @@ import ctypes
 import threading
 import time
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ._job import interruptible, require
-from ._library import ArgumentError, DtypeError, StateError, check, lib, value_of
+from ._library import (
+    ArgumentError,
+    DtypeError,
+    GshmemError,
+    StateError,
+    call_into,
+    check,
+    last_failure,
+    lib,
+    value_of,
+)
 from ._memory import data_of, symmetric
 from ._transfer import signal_of, unsigned
 
@@ -280,30 +291,51 @@ class Lock:
     def acquire(self, blocking: bool = True) -> bool:
         """Waits for the lock; with blocking=False, says whether it was free. Where Ctrl-C ends the
         wait, this PE gives the lock on as soon as it gets it."""
-        at = self._at("acquire")
-        if self._owner is threading.current_thread():
+        at, me = self._at("acquire"), threading.current_thread()
+        if self._owner is me:
             if blocking:
                 raise StateError("acquire: this thread has the lock, and would wait for itself")
             return False
-        if value_of(lib.gshmem_test_lock, at) != 0:
-            if not blocking:
-                return False
-            interruptible(
-                "acquire",
-                lambda: check(lib.gshmem_set_lock(at)),
-                lambda: check(lib.gshmem_clear_lock(at)),
-            )
-        self._owner = threading.current_thread()
-        return True
+        tested: list[int] = []  # [0]: by the test this PE has the lock
+        waited: list[int] = []  # [0]: by a wait, until it is given on
+
+        def give_on() -> None:
+            if waited == [0] and waited.pop() == 0:
+                check(lib.gshmem_clear_lock(at))
+
+        try:
+            call_into(tested, lib.gshmem_test_lock, at)
+            if tested[0] < 0:
+                raise last_failure()
+            if tested != [0]:
+                if not blocking:
+                    return False
+                wait = partial(call_into, waited, lib.gshmem_set_lock, at)
+                interruptible("acquire", lambda: (wait(), check(waited[0])), give_on)
+            self._owner = me
+            return True
+        except BaseException:  # of a signal handler, too, which may raise at any point
+            if self._owner is me:
+                self._owner = None
+            if tested == [0]:
+                check(lib.gshmem_clear_lock(at))
+            give_on()
+            raise
 
     def release(self) -> None:
         """Any thread of the PE that has the lock may release it."""
         at, owner = self._at("release"), self._owner
-        self._owner = None
+        status: list[int] = []
         try:
-            check(lib.gshmem_clear_lock(at))
-        except BaseException:
+            self._owner = None  # before the call, after which another thread may have it
+            call_into(status, lib.gshmem_clear_lock, at)
+            check(status[0])
+        except GshmemError:
             self._owner = owner
+            raise
+        except BaseException:  # of a signal handler: then, too, the lock is released
+            if not status:
+                check(lib.gshmem_clear_lock(at))
             raise
 
     def free(self) -> None:

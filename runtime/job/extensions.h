@@ -33,10 +33,24 @@ GSHMEM_API gshmem_status_t gshmem_path_broadcast_others(gshmem_team_t team, void
 GSHMEM_API gshmem_status_t gshmem_path_collect(gshmem_team_t team, void *dest, size_t room,
                                                const void *source, size_t bytes);
 
-/* The next gshmem_finalize that ends the job calls the function once, when no other PE writes to
- * this one's memory any more and before it is unmapped. The function makes no call of the
- * library. */
-GSHMEM_API void gshmem_path_at_last_write(void (*function)(void *context), void *context);
+/* on 1: a failure that no caller gets is noted, and neither ends the job nor calls code of the
+ * program, which may be in a language whose exceptions cannot pass through the library; 0:
+ * GSHMEM_ON_ERROR decides again; -1: as it is. Takes the place of gshmem_set_error_handler. Returns
+ * where the number of notes that nobody has taken is. */
+GSHMEM_API const uint32_t *gshmem_path_note_failures(int on);
+
+/* Takes the oldest note: its status, the thread (pthread_self) and the line, as far as it fits.
+ * GSHMEM_OK: there is none. Of more than 100 notes the newest are kept. */
+GSHMEM_API gshmem_status_t gshmem_path_take_failure(unsigned long *thread, char *line, size_t size);
+
+/* The gshmem_finalize that ends the job leaves private memory in the place of these pages of
+ * symmetric host memory, of this PE or of a mapped one, with their contents. now: those of this
+ * moment; else those after the last operation of any PE. Pages that are kept twice do not overlap.
+ * Returns what gshmem_path_let_go takes, or NULL where there is no memory for it. */
+GSHMEM_API void *gshmem_path_keep(void *at, size_t bytes, int now);
+
+/* Unmaps what is kept; before the job has ended it is kept no longer. */
+GSHMEM_API void gshmem_path_let_go(void *kept);
 
 /* Destroys the contexts that were made from a team. */
 GSHMEM_API gshmem_status_t gshmem_path_close_contexts(gshmem_team_t team);

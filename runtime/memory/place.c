@@ -17,6 +17,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/map_fill.h"
+#include "runtime/node/kept.h"
 #include "runtime/node/node.h"
 
 /* Above programs and their heaps, below the addresses at which systems put mappings. */
@@ -119,6 +120,6 @@ gshmem_status_t place_heap(struct job *j)
 void place_end(struct job *j)
 {
     if (j->placed)
-        device_arena_unmap(j->placed, j->placed_bytes);
+        kept_unmap(j->placed, j->placed_bytes);
     j->placed = NULL;
 }

@@ -15,6 +15,7 @@
 #include "runtime/base/file_limit.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "runtime/node/kept.h"
 #include "runtime/where/record.h"
 
 enum { HUGE_PAGE = 2 << 20 };
@@ -442,7 +443,7 @@ void node_stop(struct node *node)
 {
     if (node->arena) {
         node_leave(node);
-        device_arena_unmap(node->arena, node->arena_bytes);
+        kept_unmap(node->arena, node->arena_bytes);
     }
     liveness_end(&node->liveness);
     if (node->rendezvous.fd >= 0)

@@ -249,6 +249,7 @@ BUILDS = {
     "clang-fuzz": (fuzz, []),
     "abi": (scripts, [["packaging/abi/check"]]),
     "packages": (scripts, [["tests/python/bare"], ["packaging/deb"], ["packaging/try-deb"],
+                           ["packaging/try-container"],
                            ["packaging/release"]]),
 }
 

@@ -86,6 +86,12 @@ class Installed:
                                               self.source(), *flags.split())
         if status:
             return [Case("pkg-config", "failed", f"exit status {status}", flags)]
+        # by NVSHMEM's version and OpenSHMEM's, which their programs ask for
+        for name, version in (("nvshmem", "2"), ("oshmem", "1.5")):
+            path = os.path.join(self.compat, "lib", "pkgconfig", name + ".pc")
+            status, output = self.tree.command("pkg-config", f"--atleast-version={version}", path)
+            if status:
+                return [Case("pkg-config", "failed", f"{path} is older than {version}", output)]
         return [Case("pkg-config", "passed"),
                 self.run("pkg-config-runs", [os.path.join(self.bin, "gshmemrun")], program)]
 

@@ -92,8 +92,8 @@ def test_start_by_a_store(tmp_path):
 
 
 def test_start_as_pods_do(tmp_path):
-    """packaging/kubernetes/start.py: by index, host and key; a stranger without the key, and one
-    that says nothing, are turned away."""
+    """packaging/kubernetes/start.py: by index, host and key; a stranger without the key is turned
+    away, and one that says nothing holds nobody up."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -125,7 +125,6 @@ def test_start_as_pods_do(tmp_path):
         except OSError:
             time.sleep(0.05)
     stranger = begin(line, env={**everyone, **pods[4]})
-    silent.close()
     assert stranger.wait(30) == 1 and "AuthenticationError" in stranger.stdout.read()
     others = [begin(line, env={**everyone, **pod}) for pod in pods[1:4]]
     for process in others:
@@ -133,6 +132,23 @@ def test_start_as_pods_do(tmp_path):
         assert process.returncode == 0 and out == "10 ['x']\n", out
     out, _ = first.communicate(timeout=60)
     assert first.returncode == 0 and out.endswith("10 ['x']\n") and "was refused" in out, out
+    silent.close()
+
+
+def test_pods_that_do_not_come(tmp_path):
+    """Pod 0 names them when its time is over."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    env = {
+        "GSHMEM_JOB_KEY": "right",
+        "JOB_COMPLETION_INDEX": "0",
+        "GSHMEM_JOB_PORT": str(port),
+        "GSHMEM_JOB_PES": "3",
+        "GSHMEM_INIT_TIMEOUT": "1",
+    }
+    done = run([sys.executable, f"{ROOT}/packaging/kubernetes/start.py", "x.py"], env=env)
+    assert done.returncode == 1 and "PEs [1, 2] have not come within 1 s" in done.stdout, done
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "hydra", "srun"])
@@ -213,9 +229,12 @@ def test_spawn_tells_functions_of_one_name_apart():
             add = lambda x: count(x)
             times = lambda x: add(x) * 100
             return lambda x: (add(x), times(x))
-        print(gshmem.spawn(both, 1, 2), gshmem.spawn(closed(), 1, 4))
+        def held():
+            own = add
+            return lambda x: (own(x), add(x))
+        print(gshmem.spawn(both, 1, 2), gshmem.spawn(closed(), 1, 4), gshmem.spawn(held(), 1, 5))
     """)
-    assert out == "[(3, 20)] [(4, 400)]\n", out
+    assert out == "[(3, 20)] [(4, 400)] [(6, 6)]\n", out
 
 
 def test_run_puts_python_before_the_script_alone():
@@ -243,6 +262,30 @@ def test_run_puts_python_before_the_script_alone():
 def test_a_library_that_was_named_is_not_replaced():
     done = python("", env={"LIBGSHMEM": "/nowhere/libgshmem.so.0"})
     assert done.returncode == 1 and "LIBGSHMEM=/nowhere/libgshmem.so.0 cannot be" in done.stdout
+
+
+def test_programs_are_those_of_the_library(tmp_path):
+    """Of the wheel's own only where LIBGSHMEM names no other library, and of the folder where the
+    program runs never."""
+    import shutil
+
+    shutil.copytree(f"{ROOT}/python/gshmem", tmp_path / "gshmem")
+    for place in ("gshmem/_install/bin", "bootstrap/run"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "gshmemrun").write_text("#!/bin/sh\n")
+        (tmp_path / place / "gshmemrun").chmod(0o755)
+    library = os.path.realpath(gshmem._library.path)
+    own, folders = program("gshmemrun"), os.path.dirname(library)
+    text = "from gshmem._library import program; print(program('gshmemrun'))"
+    for named, path in ((library, "/usr/bin:/bin"), ("libgshmem.so.0", os.path.dirname(own))):
+        env = {
+            "PYTHONPATH": str(tmp_path),
+            "LIBGSHMEM": named,
+            "LD_LIBRARY_PATH": folders,
+            "PATH": path,
+        }
+        done = run([sys.executable, "-c", text], env=env, cwd=tmp_path)
+        assert done.stdout == own + "\n", done.stdout
 
 
 def test_run_and_info(tmp_path):
@@ -333,3 +376,49 @@ def test_pip_installs_it(tmp_path):
     text = "import gshmem.nvshmem.core; print(gshmem.__file__); gshmem.init(); gshmem.zeros(3)"
     done = run([sys.executable, "-c", text], env=env, cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith(str(tmp_path)), done.stdout
+
+
+def test_a_wheel_built_in_a_folder_with_spaces(tmp_path):
+    """From an install tree as Meson leaves it, with the library of this build. Wheels of other
+    versions stay."""
+    for module in ("setuptools", "wheel"):
+        pytest.importorskip(module, reason=f"{module} is not installed")
+    import shutil
+    import zipfile
+
+    root, library = tmp_path / "a tree", os.path.realpath(gshmem._library.path)
+    shutil.copytree(f"{ROOT}/python", root / "python")
+    tools, out = tmp_path / "bin", root / "wheels"
+    tools.mkdir(), out.mkdir()
+    (out / "gshmem-0.0.9-py3-none-any.whl").touch()
+    (tools / "ninja").write_text("#!/bin/sh\n")
+    (tools / "meson").write_text(f"""#!/bin/bash -e
+        [ "$1" = install ] || exec mkdir -p "$2"
+        mkdir -p "$DESTDIR/lib/gshmem" "$DESTDIR/bin"
+        cd "$DESTDIR/lib"
+        cp "{library}" libgshmem.so.0.1.0
+        ln -s libgshmem.so.0.1.0 libgshmem.so.0
+        ln -s libgshmem.so.0 libgshmem.so
+        cp "{program("gshmemrun")}" ../bin
+        ln -s gshmemrun ../bin/oshrun
+    """)
+    (tools / "auditwheel.py").write_text("")  # its verdict does not matter here
+    for tool in ("meson", "ninja"):
+        (tools / tool).chmod(0o755)
+    env = {
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "PYTHONPATH": str(tools),
+        "GSHMEM_WHEEL_PYTHON": sys.executable,
+    }
+    done = run([str(root / "python/build-wheel"), str(out)], env=env, timeout=120)
+    assert done.returncode == 0, done.stdout
+    old, new = sorted(os.listdir(out))
+    assert old == "gshmem-0.0.9-py3-none-any.whl" and new.startswith("gshmem-0.1.0-"), done.stdout
+    with zipfile.ZipFile(out / new) as wheel:
+        sizes = {
+            i.filename.removeprefix("gshmem/_install/"): i.file_size for i in wheel.infolist()
+        }
+        assert sizes["lib/libgshmem.so.0"] > 100_000, "the library is missing"
+        assert wheel.read("gshmem/_install/lib/libgshmem.so") == b"INPUT(libgshmem.so.0)\n"
+        assert sizes["bin/oshrun"] == sizes["bin/gshmemrun"] > 10_000
+        assert "lib/libgshmem.so.0.1.0" not in sizes, "the library is there twice"

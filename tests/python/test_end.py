@@ -71,6 +71,170 @@ def test_a_freed_array_whose_address_is_used_again():
     """)
 
 
+def test_kept_memory_is_never_free():
+    """One thread reads an array while finalize takes the job's memory from it, and another one
+    takes all addresses that are free."""
+    passes("""
+        import mmap
+        ends, ranges = False, []
+
+        def read(a, view):
+            while not ends:
+                assert a[0] == a[-1] == view[-1] == 7
+
+        def take(bytes):
+            while not ends:
+                ranges.append(mmap.mmap(-1, bytes))
+                ranges[-1][:8] = b"\\xff" * 8
+                if len(ranges) > 20:
+                    del ranges[:10]
+
+        for _ in range(5):
+            ends = False
+            gshmem.init()
+            a = gshmem.full(100_000, 7, np.int64)
+            threads = [threading.Thread(target=take, args=(a.nbytes,))]
+            threads += [threading.Thread(target=read, args=(a, gshmem.peer(a, 0)))]
+            for thread in threads:
+                thread.start()
+            gshmem.finalize()
+            time.sleep(0.02)
+            ends = True
+            for thread in threads:
+                thread.join()
+            assert (a == 7).all()
+    """)
+
+
+def test_a_signal_handler_that_raises_while_finalize_waits():
+    """Its exception is raised by finalize, and arrays keep their contents."""
+    passes(
+        """
+        gshmem.init()
+        me, a = gshmem.my_pe(), gshmem.full(1000, 7.0)
+        if me == 1:
+            time.sleep(0.5)
+        else:
+            signal.signal(signal.SIGALRM, lambda *_: sys.exit("raised"))
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            gshmem.finalize()
+            raised = None
+        except SystemExit as error:
+            raised = error.code
+        assert a.sum() == 7000 and not gshmem.initialized()
+        assert raised == (None if me else "raised"), raised
+    """,
+        "-n",
+        "2",
+    )
+
+
+def test_a_signal_handler_that_raises_after_a_call_has_succeeded():
+    """PE 0 waits in each call for the other one, and there the signal arrives: what the call has
+    ended is known to be gone."""
+    passes(
+        """
+        class Signal(Exception):
+            pass
+
+        def handle(*_):
+            raise Signal
+
+        signal.signal(signal.SIGALRM, handle)
+        late, me = [], int(os.environ["GSHMEM_RUN_PE"])
+
+        def call(function):
+            if me == 1:
+                time.sleep(0.3)
+                return function()
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            try:
+                function()
+            except Signal:
+                late.append(function)
+
+        def refused(function):
+            try:
+                function()
+            except gshmem.StateError:
+                return
+            sys.exit("a call passes")
+
+        call(gshmem.init)
+        assert gshmem.my_pe() == me and gshmem.initialized()
+        a, team = gshmem.zeros(8), gshmem.WORLD.split(0, 1, 2)
+        call(lambda: gshmem.free(a))
+        refused(lambda: gshmem.put(a, 1.0, 0))
+        call(team.destroy)
+        refused(team.sync)
+        assert me == 1 or len(late) == 3, late
+        gshmem.barrier()
+        gshmem.finalize()
+    """,
+        "-n",
+        "2",
+    )
+
+
+def test_a_lock_and_signals_at_any_point():
+    """After an exception of a signal handler the lock is free, or its owner is known."""
+    passes("""
+        import random
+
+        class Signal(Exception):
+            pass
+
+        armed = False
+
+        def handle(*_):
+            if armed:
+                raise Signal
+
+        signal.signal(signal.SIGALRM, handle)
+        gshmem.init()
+        lock = gshmem.Lock()
+        signals, end = 0, time.monotonic() + 2
+        while time.monotonic() < end:
+            try:
+                armed = True
+                signal.setitimer(signal.ITIMER_REAL, random.randrange(1, 80) * 1e-6)
+                lock.acquire()
+                lock.release()
+                while True:
+                    pass
+            except Signal:
+                signals += 1
+            armed = False
+            if lock._owner:
+                lock.release()
+            assert lock.acquire(blocking=False), f"after {signals} signals nobody has the lock"
+            lock.release()
+        assert signals > 100, signals
+        gshmem.finalize()
+    """)
+
+
+def test_a_team_of_an_earlier_job():
+    passes("""
+        gshmem.init()
+        old = gshmem.WORLD.split(0, 1, 1)
+        gshmem.finalize()
+        gshmem.init()
+        new = gshmem.WORLD.split(0, 1, 1)
+        assert old._handle == new._handle, "another number: this test shows nothing"
+        for call in (old.sync, old.destroy, lambda: old.n_pes):
+            try:
+                call()
+                sys.exit("a call on the old team passes")
+            except gshmem.StateError as error:
+                assert "earlier job" in str(error)
+        assert "gone" in repr(old) and "PE 0 of 1" in repr(new) and gshmem.WORLD.n_pes == 1
+        new.destroy()
+        gshmem.finalize()
+    """)
+
+
 def test_an_array_of_more_than_two_gib_is_kept():
     if "GSHMEM_TEST_LARGE" not in os.environ:
         pytest.skip("it takes 6 GiB and some seconds: tests/run --soak")

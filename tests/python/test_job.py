@@ -232,6 +232,38 @@ def test_threads_run_while_one_waits(me, n):
     flag.free()
 
 
+def test_failures_of_calls_that_return_a_value(me, n):
+    """The thread that has called gets them, and quiet gets those of no call."""
+    from gshmem._library import lib, value_of
+
+    flag = gshmem.zeros(1, np.uint64)
+    wrong = (flag.ctypes.data, 99, 1)  # no comparison has this number
+    fails = lambda: value_of(lib.gshmem_signal_wait_until, *wrong)  # noqa: E731
+    seen = []
+
+    def other():
+        for _ in range(200):
+            with pytest.raises(gshmem.ArgumentError, match="signal_wait_until"):
+                fails()
+        seen.append(True)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    for _ in range(200):
+        with pytest.raises(gshmem.ArgumentError):
+            fails()
+        gshmem.fence()
+    thread.join()
+    assert seen == [True]
+    gshmem.quiet()
+    lib.gshmem_signal_wait_until(*wrong)  # what fails now is no call's
+    assert value_of(lib.gshmem_my_pe) == me
+    with pytest.raises(gshmem.ArgumentError):
+        gshmem.quiet()
+    gshmem.quiet()
+    flag.free()
+
+
 def test_disagreement_is_an_exception(me, n):
     if n == 1:
         pytest.skip("one PE agrees with itself")

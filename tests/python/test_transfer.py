@@ -302,6 +302,46 @@ def test_wrong_arrays(me):
     a.free(), s.free()
 
 
+class Copies:
+    """As datasets of h5py: NumPy gets a copy each time."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype)
+
+
+class Shares(Copies):
+    """As tensors: NumPy gets the memory itself."""
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+def test_what_get_writes_to(me):
+    """The object's own memory, or nothing."""
+    a = gshmem.full(4, 3, np.uint8)
+    zeros = [0] * 4
+    copies, shares = Copies(np.zeros(4, np.uint8)), Shares(np.zeros(4, np.uint8))
+    buffer = bytearray(4)
+    for call in (
+        lambda: gshmem.get(copies, a, me),
+        lambda: gshmem.get_nbi(copies, a, me),
+        lambda: gshmem.get_on_stream(copies, a, me, None),
+        lambda: gshmem.get(zeros, a, me),
+        lambda: gshmem.get(bytes(4), a, me),
+    ):
+        with pytest.raises(gshmem.ArgumentError):
+            call()
+    gshmem.get(shares, a, me)
+    gshmem.get(buffer, a, me)
+    assert (shares.values == 3).all() and buffer == b"\x03" * 4
+    gshmem.put(a, Copies(np.full(4, 5, np.uint8)), me)
+    assert (a == 5).all()
+    a.free()
+
+
 def test_what_begins_during_quiet_is_not_let_go(me):
     """As by another thread: quiet does not complete it, so its local array stays."""
     from gshmem import _transfer
