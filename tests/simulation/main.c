@@ -24,7 +24,7 @@ enum {
 static void usage(void)
 {
     fputs("usage: simulation --seed N [--pes N] [--steps LIST] [--faults LIST] [--log FILE] "
-          "[--describe] [--fail PE[:CALL:N[+]]]\n"
+          "[--describe] [--plan] [--fail PE[:CALL:N[+]]]\n"
           "       simulation --growth [--alltoall] --pes N\n",
           stderr);
     exit(2);
@@ -99,12 +99,13 @@ int main(int argc, char **argv)
         {"steps", required_argument, NULL, 't'}, {"faults", required_argument, NULL, 'f'},
         {"log", required_argument, NULL, 'l'},   {"describe", no_argument, NULL, 'd'},
         {"fail", required_argument, NULL, 'n'},
+        {"plan", no_argument, NULL, 'P'},
         {"growth", no_argument, NULL, 'g'},     {"alltoall", no_argument, NULL, 'a'},
         {NULL, 0, NULL, 0},
     };
     const char *steps = NULL, *faults = NULL, *log = NULL;
     int pes = 0;
-    bool describes = false, counts = false, grows = false, alltoall = false;
+    bool describes = false, plans = false, counts = false, grows = false, alltoall = false;
     char digest[65];
 
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -120,6 +121,8 @@ int main(int argc, char **argv)
             log = optarg;
         else if (c == 'd')
             describes = true;
+        else if (c == 'P')
+            plans = true;
         else if (c == 'n' && nth_choose(optarg))
             counts = true;
         else if (c == 'g')
@@ -136,8 +139,10 @@ int main(int argc, char **argv)
     if ((steps && !plan_keep(steps, plan.step, STEPS_MOST)) ||
         (faults && !plan_keep(faults, plan.happens, FAULTS_MOST)) || !record_begin(log))
         usage();
-    if (describes)
+    if (describes || plans)
         describe();
+    if (plans)
+        return 0;
     settings();
     image_begin();
     events_begin(world.seed);
