@@ -10,16 +10,31 @@
 static int standard_error; /* a copy, for what goes wrong */
 static long cell;
 
+/* A thread of the library may be reading a file of /proc just now, and has closed it in a moment. */
+static bool is_open(int fd, char name[100])
+{
+    char path[40];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    for (int tries = 0; tries < 1000; tries++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            return false;
+        ssize_t n = readlink(path, name, 99);
+        name[n > 0 ? n : 0] = 0;
+        if (strncmp(name, "/proc/", 6) != 0)
+            return true;
+        usleep(1000);
+    }
+    return true;
+}
+
 static void still_closed(const char *when)
 {
     for (int fd = 0; fd < 3; fd++) {
-        char path[40], name[100] = "";
+        char name[100];
 
-        if (fcntl(fd, F_GETFD) < 0)
+        if (!is_open(fd, name))
             continue;
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        if (readlink(path, name, sizeof name - 1) < 0)
-            name[0] = 0;
         dup2(standard_error, STDERR_FILENO);
         CHECK_FAIL("%s: descriptor %d is %s", when, fd, name);
     }
