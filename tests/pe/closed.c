@@ -3,6 +3,7 @@
  *
  *     closed [N]    N: without a launcher, by a unique id */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 
 #include "pe.h"
@@ -19,8 +20,8 @@ static bool is_open(int fd, char name[100])
     for (int tries = 0; tries < 1000; tries++) {
         if (fcntl(fd, F_GETFD) < 0)
             return false;
-        ssize_t n = readlink(path, name, 99);
-        name[n > 0 ? n : 0] = 0;
+        ssize_t got = readlink(path, name, 99);
+        name[got > 0 ? got : 0] = 0;
         if (strncmp(name, "/proc/", 6) != 0)
             return true;
         usleep(1000);
