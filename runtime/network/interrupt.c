@@ -2,10 +2,11 @@
 #include "runtime/network/interrupt.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t came;
+static atomic_int came; /* read by the answering thread; free of locks, as a handler needs */
 
 /* What a process sends, gshmemrun among them, has its usual effect. */
 static void take_interrupt(int number, siginfo_t *info, void *context)

@@ -5,6 +5,7 @@
 #include "bootstrap/bootstrap.h"
 #include "gshmem.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/sanitizer.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
@@ -16,9 +17,11 @@ void pages_copy(const struct where_page *page, struct where_page *copy)
 {
     uint32_t claimed = 0;
 
+    for_another_pe_begin(); /* a record that changes meanwhile is copied again, or left out */
     memcpy(copy, page, sizeof *copy);
     for (int i = 0; i < WHERE_WAITS; i++)
         claimed |= (uint32_t)where_copy(page, i, &copy->wait[i]) << i;
+    for_another_pe_end();
     atomic_store_explicit(&copy->claimed, claimed, memory_order_relaxed);
 }
 
