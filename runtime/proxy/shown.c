@@ -30,7 +30,7 @@ static const char *const shown_call[] = {
 static bool is_kernels(const struct where_page *page, int i)
 {
     return atomic_load_explicit(&page->claimed, memory_order_relaxed) >> i & 1 &&
-           page->wait[i].tid == 0;
+           __atomic_load_n(&page->wait[i].tid, __ATOMIC_RELAXED) == 0;
 }
 
 /* The record of this thread of a kernel; else one that is old, or a new one. */
@@ -81,7 +81,7 @@ void gshmem_device_show_wait(int kind, const void *object, const char *where)
     struct where_wait *w = shown_record(where, now);
     if (w) {
         where_write_begin(w);
-        w->tid = 0;
+        __atomic_store_n(&w->tid, 0, __ATOMIC_RELAXED);
         w->since = first ? now : w->since;
         w->seen = now;
         w->peers = 0;
