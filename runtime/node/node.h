@@ -97,6 +97,9 @@ struct node {
     int *index_of;         /* [PE of the job]: its index on this node, -1 if it is on another one */
     struct where_page *page; /* what this PE's threads wait for: where_page.h; NULL: not yet */
     size_t page_offset;      /* of each PE's, in its system part */
+    /* Bits of the page's records that kernels have, until the job ends; under the lock of
+     * runtime/proxy/shown.c. */
+    uint32_t kernel_records;
 };
 
 /* The offsets of a slot's parts in the arena. */

@@ -174,7 +174,7 @@ struct where_wait *where_page_claim(struct node *node, const char *call, uint64_
     struct where_wait *w = &node->page->wait[i];
     where_write_begin(w);
     w->kind = WHERE_UNKNOWN;
-    __atomic_store_n(&w->tid, own_number(), __ATOMIC_RELAXED); /* read by is_kernels */
+    w->tid = own_number();
     w->team = w->segment = -1;
     w->peers = 0;
     w->at = 0;

@@ -27,24 +27,13 @@ static const char *const shown_call[] = {
     [GSHMEM_SHOWN_COLLECTIVE] = "a collective in a kernel",
 };
 
-static bool is_kernels(const struct where_page *page, int i)
-{
-    return atomic_load_explicit(&page->claimed, memory_order_relaxed) >> i & 1 &&
-           __atomic_load_n(&page->wait[i].tid, __ATOMIC_RELAXED) == 0;
-}
-
 /* The record of this thread of a kernel; else one that is old, or a new one. */
-static struct where_wait *shown_record(const char *where, uint64_t now)
+static struct where_wait *shown_record(struct node *node, const char *where, uint64_t now)
 {
-    struct where_page *page = job->node->page;
-    struct where_wait *old = NULL;
-    int n = 0;
+    struct where_wait *old = NULL, *new = NULL;
 
-    for (int i = 0; page && i < WHERE_WAITS; i++) {
-        struct where_wait *w = &page->wait[i];
-        if (!is_kernels(page, i))
-            continue;
-        n++;
+    for (uint32_t left = node->kernel_records; left; left &= left - 1) {
+        struct where_wait *w = &node->page->wait[__builtin_ctz(left)];
         if (strncmp(w->text, where, WHERE_TEXT - 1) == 0 && now - w->seen < WHERE_KERNEL_NS)
             return w;
         if (now - w->seen >= WHERE_KERNEL_NS)
@@ -52,7 +41,11 @@ static struct where_wait *shown_record(const char *where, uint64_t now)
     }
     if (old)
         old->since = now;
-    return old ? old : n < KERNEL_WAITS ? where_page_claim(job->node, "", now) : NULL;
+    if (!old && __builtin_popcount(node->kernel_records) < KERNEL_WAITS)
+        new = where_page_claim(node, "", now);
+    if (new)
+        node->kernel_records |= 1u << (new - node->page->wait);
+    return old ? old : new;
 }
 
 static void show_team(struct where_wait *w, const void *sync)
@@ -78,10 +71,10 @@ void gshmem_device_show_wait(int kind, const void *object, const char *where)
     if (!job || job_is_over(job) || kind < 0 || kind > GSHMEM_SHOWN_COLLECTIVE)
         return;
     pthread_mutex_lock(&lock);
-    struct where_wait *w = shown_record(where, now);
+    struct where_wait *w = shown_record(job->node, where, now);
     if (w) {
         where_write_begin(w);
-        __atomic_store_n(&w->tid, 0, __ATOMIC_RELAXED);
+        w->tid = 0;
         w->since = first ? now : w->since;
         w->seen = now;
         w->peers = 0;
