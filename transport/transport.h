@@ -109,7 +109,7 @@ struct transport_config {
     size_t size; /* of this struct */
     gshmem_status_t (*fail)(gshmem_status_t status, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-    /* The same for a failure that no call has, since the transport goes on in another way. */
+    /* The same for a failure after which the transport uses another way, so that no call fails. */
     gshmem_status_t (*fail_handled)(gshmem_status_t status, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
     void (*info)(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -44,7 +44,8 @@ const char *log_errno(int error);
 gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 
-/* The same where the library goes on in another way: it counts as no failed call. */
+/* The same for a failure after which the library uses another way: GSHMEM_UNSEEN does not count
+ * it. */
 gshmem_status_t fail_handled(gshmem_status_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 /* The same without the line: for a failure that every PE sees and one of them logs. */

@@ -10,7 +10,7 @@
 void unseen_add(const char *line);
 /* All failures of this thread so far have been looked at. */
 void unseen_clear(void);
-/* Failures of this thread between the two are not counted: the library goes on in another way. */
+/* Failures of this thread between these calls are not counted: the library uses another way. */
 void unseen_pause(void);
 void unseen_resume(void);
 /* How many there are, of all threads. text: the first one's line, as far as it fits. */

@@ -51,7 +51,7 @@ struct answer {
     atomic_bool stopping;
 };
 
-/* ---- One who asks ---- */
+/* ---- One asker ---- */
 
 static bool answer_wait(int fd, short event, uint64_t until)
 {

@@ -17,10 +17,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/program_counter.h"
 
 enum {
     FRAMES = 24,
@@ -166,18 +166,6 @@ static void say_stack(void *const *frame, int first, int n)
 
 /* ---- The handler ---- */
 
-static uintptr_t crash_program_counter(const ucontext_t *context)
-{
-#if defined(__x86_64__)
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-    return (uintptr_t)context->uc_mcontext.pc;
-#else
-    (void)context;
-    return 0;
-#endif
-}
-
 /* The thread may have crashed with a lock that is needed here, such as malloc's: then the process
  * ends by SIGALRM. */
 static void end_anyway(void)
@@ -203,7 +191,7 @@ static void say_crash(int number, const siginfo_t *info, const void *context)
 {
     void *frame[FRAMES];
     char where[200] = "";
-    const uintptr_t at = crash_program_counter(context);
+    const uintptr_t at = program_counter(context);
 
     if (crash.in_kernel && crash.name_thread && crash.in_kernel())
         crash.name_thread(where, sizeof where);

@@ -49,12 +49,9 @@ void interrupt_begin(void)
 /* What has come is given on with the handler: it would else be lost. */
 void interrupt_end(void)
 {
-    const bool pending = came != 0;
-
     interrupt_give_back(SIGINT);
     interrupt_give_back(SIGQUIT);
-    came = 0;
-    if (pending)
+    if (atomic_exchange(&came, 0)) /* two threads may be here: the program gets it once */
         kill(getpid(), SIGINT);
 }
 

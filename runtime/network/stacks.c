@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/program_counter.h"
 #include "runtime/node/threads.h"
 
 enum {
@@ -32,18 +32,6 @@ static struct {
     _Atomic bool done;
     struct where_thread *to;
 } sample;
-
-static uint64_t program_counter(const ucontext_t *context)
-{
-#if defined(__x86_64__)
-    return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-    return context->uc_mcontext.pc;
-#else
-    (void)context;
-    return 0;
-#endif
-}
 
 static void take_own_stack(int number, siginfo_t *info, void *context)
 {

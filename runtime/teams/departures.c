@@ -193,10 +193,10 @@ static unsigned char *departures_ask(struct job *j, const char *call)
     return NULL;
 }
 
-/* Whether a PE of another node has left without a word to PE 0: one whose gshmem_finalize fails
- * tells it nothing, and may say goodbye before others hear why. It does not count as lost, and
- * answers nobody. So it is asked itself. */
-static bool departures_answers_not(struct job *j, int pe, const char *call)
+/* Whether a PE of another node has left without notifying PE 0. A PE whose gshmem_finalize fails
+ * does not notify PE 0, and may say goodbye before other PEs learn of the failure. It does not count
+ * as lost then, but each get from it fails. */
+static bool departures_has_gone(struct job *j, int pe, const char *call)
 {
     unsigned char byte;
 
@@ -234,13 +234,14 @@ static gshmem_status_t check_away(const struct wait *w, const struct group *g)
     return status;
 }
 
-/* The leader whose word this one waits for. If it cannot be reached it counts as lost from here on,
- * and the wait's own look at its peers says so. Its word may have come before it left. */
+/* Asks the leader whose word this leader waits for. If it cannot be reached, the get makes it count
+ * as lost, and the wait fails at its next look at its peers. Its word may have arrived before it
+ * left. */
 static gshmem_status_t check_awaited(const struct wait *w, const struct group *g)
 {
     const int pe = internode_awaited(g);
 
-    if (pe < 0 || !departures_answers_not(job, pe, w->what) || internode_awaited(g) != pe)
+    if (pe < 0 || !departures_has_gone(job, pe, w->what) || internode_awaited(g) != pe)
         return GSHMEM_OK;
     return departures_fail(w->what, pe, LEFT_BY_FINALIZE);
 }
@@ -276,13 +277,13 @@ static gshmem_status_t check_team(const struct wait *w, uint64_t now)
     return status ? status : check_awaited(w, g);
 }
 
-/* How a PE of another node has left, by PE 0's table (NULL: there is none), or else by its
- * silence. */
+/* How a PE of another node has left: as PE 0's table says (NULL: there is none), or else as a get
+ * from that PE shows. */
 static int departures_way_of(const unsigned char *table, int pe, const char *call)
 {
     if (table && (table[pe] || !network_any_lost(job->network)))
         return table[pe];
-    return departures_answers_not(job, pe, call) ? LEFT_BY_FINALIZE : LEFT_NOT;
+    return departures_has_gone(job, pe, call) ? LEFT_BY_FINALIZE : LEFT_NOT;
 }
 
 static int departures_ask_of(int pe, const char *call)

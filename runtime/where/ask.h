@@ -1,6 +1,6 @@
 /* Finds PEs of a user's jobs on this machine, and asks many of them at a time (socket.h). */
-#ifndef GSHMEM_WHERE_ASK_H
-#define GSHMEM_WHERE_ASK_H
+#ifndef GSHMEM_RUNTIME_WHERE_ASK_H
+#define GSHMEM_RUNTIME_WHERE_ASK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Who keeps a job from going on: follows who waits for whom.
+/* Which PE blocks a job: follows which PE waits for which.
  *
  * 1. A wait names the PEs that it is for, except a wait for a variable, which any PE may change.
  * 2. A PE that is waited for and does not wait itself is the culprit: it has died, is stopped, or

@@ -1,4 +1,4 @@
-/* gshmem-where: who of a running job waits for whom, where, and who keeps it from going on. */
+/* gshmem-where: which PE of a running job waits for which, where, and which PE blocks the job. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <grp.h>

@@ -1,7 +1,7 @@
 /* Addresses in PEs as functions, source lines and variables, found in the files that the PEs run:
  * by addr2line where there is one, else by the files' symbols. */
-#ifndef GSHMEM_WHERE_LINES_H
-#define GSHMEM_WHERE_LINES_H
+#ifndef GSHMEM_RUNTIME_WHERE_LINES_H
+#define GSHMEM_RUNTIME_WHERE_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * and frees it when the wait is over.
  *
  * Knows nothing of jobs, teams and networks: numbers, addresses and texts. */
-#ifndef GSHMEM_WHERE_RECORD_H
-#define GSHMEM_WHERE_RECORD_H
+#ifndef GSHMEM_RUNTIME_WHERE_RECORD_H
+#define GSHMEM_RUNTIME_WHERE_RECORD_H
 
 #include <assert.h>
 #include <stdatomic.h>

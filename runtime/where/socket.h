@@ -2,9 +2,10 @@
  * leaves nothing in any file system and which can be tried one after the other, so that nothing
  * has to list them. Both sides' formats; record.h has what is inside.
  *
- * The PE answers processes of its own user and of root alone; who asks accepts the same. */
-#ifndef GSHMEM_WHERE_SOCKET_H
-#define GSHMEM_WHERE_SOCKET_H
+ * The PE answers processes of its own user and of root alone, and the asker accepts answers of
+ * these alone. */
+#ifndef GSHMEM_RUNTIME_WHERE_SOCKET_H
+#define GSHMEM_RUNTIME_WHERE_SOCKET_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The symbols of an ELF file. */
-#ifndef GSHMEM_WHERE_SYMBOLS_H
-#define GSHMEM_WHERE_SYMBOLS_H
+#ifndef GSHMEM_RUNTIME_WHERE_SYMBOLS_H
+#define GSHMEM_RUNTIME_WHERE_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  *     (ask.h)      pages, stacks      who waits for whom   lines for people
  *
  * Used by gshmem-where and gshmemrun. Needs libc alone, and nothing of the library. */
-#ifndef GSHMEM_WHERE_WHERE_H
-#define GSHMEM_WHERE_WHERE_H
+#ifndef GSHMEM_RUNTIME_WHERE_WHERE_H
+#define GSHMEM_RUNTIME_WHERE_WHERE_H
 
 #include <stdbool.h>
 #include <stdio.h>

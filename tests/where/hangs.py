@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs that hang, and what is said of them: who keeps the job from going on, and where.
+"""Jobs that hang, and what is said of them: which PE blocks the job, and where.
 
     hangs.py LAUNCHER PROGRAM WAY…    run, hosts2, hosts3, mpirun or hydra, with 3 PEs; emulated: mpirun on
                                       3 emulated hosts, asked on that of PE 0; clocks: hosts3, and PE 1 has

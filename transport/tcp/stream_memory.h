@@ -1,5 +1,6 @@
-/* The memory of one direction of a stream: a record, whose buffers are last. A stream that nothing
- * passes keeps the pages before its buffers; the others are taken as they are used. */
+/* The memory of one direction of a stream: a record with its buffers at the end. While no data
+ * passes, the record keeps only the pages in front of its buffers. The system supplies the others
+ * when they are used. */
 #ifndef GSHMEM_TRANSPORT_TCP_STREAM_MEMORY_H
 #define GSHMEM_TRANSPORT_TCP_STREAM_MEMORY_H
 

@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <ucontext.h>
 
 #include "device/host/fibers/sanitizer.h"
 #include "device/host/forks.h"
 #include "runtime/base/log.h"
+#include "runtime/base/program_counter.h"
 
 enum {
     WATCH_SIGNAL = SIGURG, /* ignored by default, and hardly used */
@@ -128,18 +128,6 @@ void watch_forget(const void *function)
 
 /* --- The signal --- */
 
-static uintptr_t interrupted_at(const ucontext_t *context)
-{
-#if defined(__x86_64__)
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-    return (uintptr_t)context->uc_mcontext.pc;
-#else
-    (void)context;
-    return 0;
-#endif
-}
-
 /* The signal is blocked in here, until other fibers are to run: signals that came faster than a
  * slow machine handles them would lie on each other until the fiber's stack is full. Those that
  * come after that find no code of the program, so there are never more than two. */
@@ -149,7 +137,7 @@ static void watch_interrupt(int signal, siginfo_t *info, void *context)
     sigset_t again;
 
     (void)info;
-    if (thread_self() && known(interrupted_at(context))) {
+    if (thread_self() && known(program_counter(context))) {
         sigemptyset(&again);
         sigaddset(&again, signal);
         pthread_sigmask(SIG_UNBLOCK, &again, NULL);
