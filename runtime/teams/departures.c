@@ -194,8 +194,8 @@ static unsigned char *departures_ask(struct job *j, const char *call)
 }
 
 /* Whether a PE of another node has left without notifying PE 0. A PE whose gshmem_finalize fails
- * does not notify PE 0, and may say goodbye before other PEs learn of the failure. It does not count
- * as lost then, but each get from it fails. */
+ * does not notify PE 0, and may say goodbye before other PEs learn of the failure. It does not
+ * count as lost then, but each get from it fails. */
 static bool departures_has_gone(struct job *j, int pe, const char *call)
 {
     unsigned char byte;
