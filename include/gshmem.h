@@ -37,7 +37,8 @@ extern "C" {
  * After the last finalize, gshmem_init works again. */
 GSHMEM_API gshmem_status_t gshmem_init(void);
 
-/* Like gshmem_init; *provided is set to the thread level in force (always the one asked for). */
+/* Like gshmem_init; *provided is set to the thread level in force, the one that the first init of
+ * the job asked for. */
 GSHMEM_API gshmem_status_t gshmem_init_thread(int requested, int *provided);
 
 /* An opaque id that names a job before it starts. One PE makes it, the program carries its bytes to
@@ -65,7 +66,9 @@ typedef struct {
 GSHMEM_API gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr);
 
 /* Completes this PE's outstanding operations, waits for the other PEs, and frees everything.
- * Collective. exit(0) and a return from main do the same.
+ * Collective. exit(0) and a return from main do the same. If a PE has died, finalize does not wait
+ * for it: it frees everything and returns GSHMEM_ERR_PEER_DEAD (a process that ends by exit(0) or a
+ * return from main then has the exit status 1).
  *
  * A PE leaves the job when it begins gshmem_finalize, or ends by exit(0) or a return from main.
  * Three kinds of call still need a PE that has left: a collective, the wait for a lock that the PE
@@ -227,9 +230,9 @@ GSHMEM_KERNELS_TOO_END
 
 /* Makes new teams out of parent; collective over parent. Members get a new team. All other PEs get
  * GSHMEM_TEAM_INVALID, and so do all PEs on failure. All PEs pass the same arguments. If they
- * differ, or one PE refuses its arguments, the call fails on all PEs. Each PE may ask for a
- * different team if every requested team has one PE. `stride` may be negative, or 0 with size 1.
- * config may be NULL. */
+ * differ, or one PE refuses its arguments, the call fails on all PEs. There is one exception: PEs
+ * may pass different arguments if each of them asks for a team of one PE. `stride` may be negative,
+ * or 0 with size 1. config may be NULL. */
 GSHMEM_API gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int stride,
                                                      int size, const gshmem_team_config_t *config,
                                                      long config_mask, gshmem_team_t *new_team);
@@ -371,7 +374,8 @@ GSHMEM_API gshmem_status_t gshmem_exscan(gshmem_team_t team, enum gshmem_type ty
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
 /* A lock is a symmetric long, 0 at first, the same object on all PEs. Locks are fair: PEs get one
- * in the order in which they requested it, and so do threads of a PE with GSHMEM_THREAD_MULTIPLE.
+ * in the order in which they requested it, and so do threads of a PE with GSHMEM_THREAD_MULTIPLE. A
+ * PE that is stopped in the middle of its request for 50 ms can lose its place.
  * set waits until this PE has the lock. test returns 0 if it took the lock, 1 if a PE holds it
  * (possibly the caller), and -1 on failure. clear completes this PE's operations and then releases
  * the lock, even if one of the operations has failed.

@@ -5,10 +5,10 @@
  * that functions that return nothing hand failures to the error policy (GSHMEM_ON_ERROR), which by
  * default ends the job with one line that says what was wrong.
  *
- * Put, get, p, g and atomics on peers whose memory is mapped are loads and stores in the program
- * itself when it is compiled with optimisation; all functions exist in libgshmem_shmem.so as well.
- * A program that defines SHMEM_NO_INLINE before this header calls only those. Tools that replace
- * functions (pshmem.h) see every call in either case. */
+ * Put and get of less than 1 KiB, p, g and atomics on peers whose memory is mapped are loads and
+ * stores in the program itself when it is compiled with optimisation; all functions exist in
+ * libgshmem_shmem.so as well. A program that defines SHMEM_NO_INLINE before this header calls only
+ * those. Tools that replace functions (pshmem.h) see every call in either case. */
 #ifndef SHMEM_H
 #define SHMEM_H
 

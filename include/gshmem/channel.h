@@ -52,7 +52,12 @@ GSHMEM_DEVICE uint64_t gshmem_slot_phase(uint64_t position, uint32_t slots_log2)
 }
 
 /* Whether all slots up to `end` (exclusive) may be written. Reads the real tail only if the copy
- * says that the ring is full. */
+ * says that the ring is full.
+ *
+ * The load of the copy may be relaxed. The tail only grows and the copy is never ahead of it, so an
+ * old value costs one load of the real tail. The stores to the slots are behind the branch on this
+ * value, and no processor makes a store visible before the branch that it depends on is decided.
+ * The thread that raised the copy had acquired the tail, and nothing of the slots is read here. */
 GSHMEM_DEVICE int gshmem_channel_has_room(const struct gshmem_channel *c, uint64_t end)
 {
     if (end - gshmem_device_load(c->tail_copy) <= c->slots)

@@ -22,7 +22,8 @@ struct gshmem_segment {
 };
 
 /* Compiled programs read this struct inline. Therefore a later version may only add fields at its
- * end. The library changes a context only while no operation runs (in init and finalize). */
+ * end. The library changes a context only while no operation runs (in init and finalize), but for
+ * `device`, which is set when the first kernels are loaded. */
 struct gshmem_ctx {
     struct gshmem_segment heap;
     struct gshmem_segment data; /* global and static variables of the program */

@@ -2,8 +2,8 @@
  *
  * The typed names (gshmem_long_put, gshmem_double_g, …) in gshmem/typed.h are thin wrappers of
  * these. dest of a put and source of a get are symmetric addresses, as the calling PE names them;
- * the other argument is any memory of the caller. Where the peer is mapped, the whole operation is
- * inline. */
+ * the other argument is any memory of the caller. Where the peer is mapped, put and get of less
+ * than 1 KiB are inline; larger and strided ones, and signals, call one function of the library. */
 #ifndef GSHMEM_RMA_H
 #define GSHMEM_RMA_H
 

@@ -18,8 +18,8 @@ static inline int nvshmemx_collective_launch_query_gridsize(const void *func, di
     return (int)gshmem_collective_launch_query_gridsize(func, blockDims, args, sharedMem, gridsize);
 }
 
-/* For modules that the driver loads. The host device has none; kernels in executables and shared
- * libraries find the job by themselves. */
+/* For modules that the driver loads. On the host device they are refused: kernels find the job by
+ * themselves there, also those of PTX modules. */
 static inline int nvshmemx_cumodule_init(CUmodule module)
 {
     return (int)gshmem_cumodule_init((void *)module);

@@ -11,8 +11,7 @@
  * wait_step returns a failure when the job was aborted or a PE that is waited for has died, so that
  * no wait outlives the job. It also gives the watchdog its chance to speak (GSHMEM_WATCHDOG).
  *
- * README.md says who wakes a thread that sleeps, and why a wait may load its word relaxed while it
- * spins. */
+ * README.md says who wakes a thread that sleeps, and which loads of a wait may be relaxed. */
 #ifndef GSHMEM_RUNTIME_NETWORK_WAIT_H
 #define GSHMEM_RUNTIME_NETWORK_WAIT_H
 

@@ -248,9 +248,8 @@ BUILDS = {
     "clang-tsan": (sanitized, ["clang", "thread", CHECKED, 2, KERNELS, LITMUS, CUDA]),
     "clang-fuzz": (fuzz, []),
     "abi": (scripts, [["packaging/abi/check"]]),
-    "packages": (scripts, [["tests/python/bare"], ["packaging/deb"], ["packaging/try-deb"],
-                           ["packaging/try-container"],
-                           ["packaging/release"]]),
+    "wheel": (scripts, [["tests/python/bare"]]),
+    "packages": (scripts, [["packaging/deb"], ["packaging/try-deb"], ["packaging/try-container"], ["packaging/release"]]),
 }
 
 # Left to tests/run --packages: they make roots of other systems, from a mirror.

@@ -6,7 +6,7 @@
  * 3. of equally near ones those in the same place on their machines, which are mostly on one
  *    switch;
  * 4. then those that their PEs prefer. */
-#include "transport/verbs/known.h"
+
 #include "transport/verbs/rails.h"
 
 #include <string.h>

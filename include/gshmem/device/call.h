@@ -153,9 +153,9 @@ GSHMEM_KERNEL bool gshmem_kernel_small_each(const struct gshmem_device_team *t, 
     return gshmem_kernel_flat(t) && all <= GSHMEM_DEVICE_SYNC_DATA / 2;
 }
 
-/* Copies this PE's data into the scratch memory from which the round sends it. Other PEs' arrival
- * shows that this half of the memory is free. ThreadSanitizer does not see that, and would report a
- * race with the proxy. */
+/* Copies this PE's data into the buffer from which the round sends it. Other PEs' arrival shows
+ * that this half of the buffer is free. ThreadSanitizer does not see that, and would report a race
+ * with the proxy. */
 template <int scope>
 GSHMEM_KERNEL void gshmem_kernel_load_round(const struct gshmem_kernel_round *r, const void *source)
 {

@@ -1,8 +1,8 @@
 /* Collectives in kernels that synchronize or move data; and the host's by the same names.
  * Reductions are in gshmem/device/reduce.h.
  *
- * Small data is sent with a round, through scratch memory (gshmem/device/round.h). Then only the PE
- * itself writes to its dest, during its call. Large data is moved between two rounds
+ * Small data is sent with a round, through the round's buffer (gshmem/device/round.h). Then only
+ * the PE itself writes to its dest, during its call. Large data is moved between two rounds
  * (gshmem/device/call.h), to all members at once where a switch can do that
  * (gshmem/device/multicast.h). */
 #ifndef GSHMEM_DEVICE_COLLECTIVE_H

@@ -8,8 +8,8 @@
  * algorithms (half and bfloat16 are summed up in float, and rounded once).
  *
  * Each object then has two addresses: its own, and the multicast address. Between accesses by one
- * and by the other, each thread makes a proxy fence. The rounds of a call order all accesses among
- * the PEs. */
+ * and by the other, each thread executes PTX's fence.proxy.alias (a proxy is there a kind of
+ * access, not GSHMEM's thread). The rounds of a call order all accesses among the PEs. */
 #ifndef GSHMEM_DEVICE_MULTICAST_H
 #define GSHMEM_DEVICE_MULTICAST_H
 

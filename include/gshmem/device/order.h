@@ -25,8 +25,9 @@ GSHMEM_KERNEL void gshmem_kernel_fence_stores(void)
  *    after the command. What the host had issued is posted already.
  *
  * Because tickets are read before the command takes its position, no two fences can each wait for
- * commands after the other. No fence is omitted, whatever the tickets are: they are read one after
- * the other, and may never have been equal at one moment (tests/model/fence.pml). */
+ * commands after the other. The fence is sent even if all channels look empty: the tickets are read
+ * one after the other, and what they show together may not have been true at any one moment
+ * (tests/model/fence.pml). */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fence_on(const struct gshmem_device_ctx *c)
 {
     const uint32_t own = gshmem_kernel_block() & (c->channels - 1);

@@ -483,7 +483,8 @@ GSHMEM_KERNEL uint64_t gshmem_kernel_signal_fetch(const uint64_t *sig_addr)
 
 GSHMEM_EITHER uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
 {
-    GSHMEM_RETURN(gshmem_kernel_signal_fetch(sig_addr), gshmem_load_acquire(sig_addr));
+    GSHMEM_RETURN(gshmem_kernel_signal_fetch(sig_addr),
+                  gshmem_on_host::gshmem_signal_fetch(sig_addr));
 }
 
 #endif

@@ -14,10 +14,10 @@
  * step a member therefore knows whether the 2^(k+1) members up to itself agree; after the last
  * step, whether all members do.
  *
- * The data of a round is put into the receiver's scratch memory before the word (put_signal). It
- * comes from the sender's own scratch memory. Therefore no member waits until its data is sent.
+ * The data of a round is put into the receiver's buffer for it before the word (put_signal). It
+ * comes from the sender's own buffer. Therefore no member waits until its data is sent.
  *
- * Invariant: words and scratch memory exist twice, for even and odd rounds, and that is enough.
+ * Invariant: words and buffers exist twice, for even and odd rounds, and that is enough.
  *
  * 1. A member in round r + 2 has completed r + 1, at which all members had to arrive.
  * 2. They arrived after they had completed r: after they had read what was sent to them there.
@@ -40,7 +40,7 @@
 #endif
 
 /* The data of a round: from the root to all; a block from each member for all; a block from each
- * member for each. Block i of the scratch memory holds the data of the member i places before this
+ * member for each. Block i of the buffer holds the data of the member i places before this
  * one; block 0 is this member's own, stored before the round. With GSHMEM_BRINGS_EACH (flat rounds
  * only), block n + i is sent to the member i places after this one. */
 enum gshmem_brings {
@@ -58,7 +58,7 @@ struct gshmem_kernel_round {
     int root;
     size_t bytes;   /* of a block */
     uint64_t *word; /* the words of this round, [link] */
-    char *data;     /* this round's scratch memory */
+    char *data;     /* this round's buffer */
 };
 
 struct gshmem_kernel_link {

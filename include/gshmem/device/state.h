@@ -83,8 +83,8 @@ struct gshmem_device_sync {
 };
 
 /* Memory of this PE for data that a large collective gets from other PEs and works on. Each of the
- * first 16 teams has such memory. Later teams use the part of their blocks that rounds do not
- * use. */
+ * first 16 teams has such memory. Later teams use the data of their own blocks, which is free
+ * between two rounds without data. */
 #define GSHMEM_DEVICE_SCRATCH_TEAMS 16
 #define GSHMEM_DEVICE_SCRATCH_BYTES 262144
 
@@ -152,8 +152,9 @@ GSHMEM_API void gshmem_device_register(struct gshmem_device_module *module);
 GSHMEM_API void gshmem_device_unregister(struct gshmem_device_module *module);
 
 /* For waits in kernels of the host device, which run on the CPU; not for programs to call. A wait
- * for the proxy calls help, which wakes the proxy, and makes progress itself where the two share a
- * CPU. A wait for other PEs calls receive, which does the same if the wait may need the proxy. */
+ * for the proxy calls help, which wakes the proxy, and makes progress itself if the proxy has not
+ * polled for 3 us. A wait for other PEs calls receive, which does the same if the wait may need the
+ * proxy. */
 GSHMEM_API void gshmem_device_help(void);
 GSHMEM_API void gshmem_device_receive(void);
 /* Called after the line that says what was wrong with a call in a kernel of the host device: logs

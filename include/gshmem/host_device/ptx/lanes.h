@@ -1,11 +1,12 @@
-/* Lanes of a warp in lock step, as on GPUs before Volta: where they part at a branch, those that go
- * on run first, up to the place where all ways meet; the others wait, and then run up to there. */
+/* Lanes of a warp in lock step, as on GPUs before Volta: where lanes part at a branch, those that
+ * do not take it run first, up to the place where all ways meet; then the others run up to
+ * there. */
 #ifndef GSHMEM_HOST_DEVICE_PTX_LANES_H
 #define GSHMEM_HOST_DEVICE_PTX_LANES_H
 
 #include "module.h"
 
-/* A part of those that have parted is smaller: parts within parts are no more than lanes. */
+/* Each part is smaller than the whole that parted. Therefore parts nest at most 32 deep. */
 #define PTX_LANES_HELD 32
 
 struct ptx_lanes {

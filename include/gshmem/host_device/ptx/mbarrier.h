@@ -53,8 +53,9 @@ static inline struct ptx_mbarrier ptx_mbarrier_next(struct ptx_mbarrier barrier,
     return barrier;
 }
 
-/* So many arrivals, of which `dropped` are due in no later phase; more bytes are under way, or
- * fewer. The state before. Release, for those who wait; acquire, for who ends the phase. */
+/* Counts `arrivals` arrivals, of which `dropped` are not expected in later phases either, and adds
+ * `bytes`, which may be negative, to the bytes under way. Returns the state before. Release, for
+ * those who wait; acquire, for who ends the phase. */
 static inline u64 ptx_mbarrier_update(char *at, u32 arrivals, u32 dropped, s64 bytes,
                                       const char *file, int line)
 {

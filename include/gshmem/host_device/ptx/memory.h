@@ -101,7 +101,7 @@ PTX_ATOM_CAS(16)
 PTX_ATOM_CAS(32)
 PTX_ATOM_CAS(64)
 
-/* 16 bytes, by an instruction that not all processors of the kind have which compilers assume. */
+/* 16 bytes, by cmpxchg16b, which the x86-64 processor that compilers assume by default lacks. */
 #ifdef __x86_64__
 #define PTX_16_BYTES __attribute__((target("cx16")))
 #else
