@@ -44,6 +44,10 @@
 
 struct life life = {.given_status = -1};
 
+/* The lowest PE of a node decides how much room each of its PEs has for the program's variables: as
+ * much as it needs itself, and this for PEs that run another program. Room costs addresses only. */
+enum { DATA_SPARE = 64 << 20 };
+
 void life_free_job(struct job *j)
 {
     answer_stop(j);
@@ -196,7 +200,7 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
     gshmem_status_t status, found = data_find(j->data);
     const struct node_needs needs = {
         .system_bytes = where_offset(j) + sizeof(struct where_page),
-        .data_bytes = j->data->bytes,
+        .data_bytes = j->data->bytes + DATA_SPARE,
         .nic_heap = network_may_have_nics(b->n_hosts),
     };
     size_t bytes = 0;
@@ -224,18 +228,19 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
     return alone ? GSHMEM_OK : compare_machines(j, own.machine, &theirs);
 }
 
-/* Moves the program's variables into the memory that the node shares. */
+/* Moves the program's variables into the memory that the node shares. Other PEs have been told of
+ * them already, so that a PE cannot go on without. */
 static gshmem_status_t share_data(struct job *j)
 {
     const struct node_layout *layout = &j->node->layout;
     gshmem_status_t status = GSHMEM_OK;
 
-    if (j->data->bytes > layout->data_bytes) {
-        log_warn("the variables of this program (%zu KiB) are not symmetric: the lowest PE of this "
-                 "node runs another program and has room for %zu KiB",
-                 j->data->bytes >> 10, (size_t)layout->data_bytes >> 10);
-        *j->data = (struct data_segments){.n = 0};
-    }
+    if (j->data->bytes > layout->data_bytes)
+        return fail(GSHMEM_ERR_MEMORY,
+                    "start-up: the variables of this program (%zu KiB) are larger than those of "
+                    "the lowest PE of this node, which runs another program, by more than %d KiB: "
+                    "start the program with the most variables as the lowest PE of each node",
+                    j->data->bytes >> 10, DATA_SPARE >> 10);
     for (int i = 0; i < j->data->n && !status; i++)
         status = data_share(&j->data->segment[i], j->node->fd,
                             node_data_offset(layout, j->node->index) + j->data->segment[i].offset);

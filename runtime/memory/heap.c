@@ -208,6 +208,14 @@ static size_t find_affordable(const struct node *node)
     return node->layout.heap_bytes > each ? (size_t)each : SIZE_MAX;
 }
 
+static size_t find_keep(const struct node *node)
+{
+    const uint64_t wanted = (uint64_t)settings_number(SETTING_HEAP_KEEP);
+    const uint64_t most = node_memory_bytes() / (uint64_t)node->n / 16;
+
+    return wanted < most ? wanted : most;
+}
+
 gshmem_status_t heap_start(struct job *j, heap_pins_fn *pins)
 {
     if (settings_number(SETTING_CHECK) == CHOICE_CHECK_MEMORY && !(j->checked = checked_start()))
@@ -219,6 +227,7 @@ gshmem_status_t heap_start(struct job *j, heap_pins_fn *pins)
         .limit = j->node->layout.heap_bytes,
         .page = (size_t)sysconf(_SC_PAGESIZE),
         .affordable = find_affordable(j->node),
+        .keep = find_keep(j->node),
         .met = j->bootstrap->n_hosts == 1,
         .pins = pins,
         .huge = settings_number(SETTING_HUGE_PAGES) == CHOICE_HUGE_PAGES_AUTO &&
@@ -233,6 +242,7 @@ gshmem_status_t heap_start(struct job *j, heap_pins_fn *pins)
               .base = (char *)j->map->segment[SEGMENT_NIC].base,
               .limit = j->node->layout.nic_bytes,
               .pins = pins,
+              .keep = j->heap->keep,
               .page = j->heap->page,
           })))
         return GSHMEM_ERR_MEMORY;

@@ -44,6 +44,7 @@ struct heap {
     size_t touched;
     size_t affordable; /* what each PE of the node can have of this machine's memory; SIZE_MAX: the
                           limit says it, or it has been said */
+    size_t keep; /* this much free memory may stay in front of the last object, and behind it */
     size_t page;
     size_t dumped; /* up to here, memory is part of core dumps */
     heap_pins_fn *pins; /* whether a NIC holds some of these pages */
@@ -75,8 +76,10 @@ void heap_give(struct heap *h, size_t offset, size_t bytes);
 
 /* An object is there from now on. */
 void heap_touch(struct heap *h, size_t offset, size_t bytes);
-/* An object in host memory was freed: returns the unused end of the heap to the system, and the
- * pages of large objects wherever they were. */
+/* An object in host memory was freed. Returns the unused end of the heap, or the pages of this
+ * object if it was a large one in front of others, to the system once more than h->keep would stay:
+ * pages that come back must be zeroed and faulted in again, which takes ten times as long as to
+ * allocate the object. */
 void heap_return_pages(struct heap *h, size_t offset, size_t bytes);
 gshmem_status_t heap_make_zero(const struct heap *h, size_t offset, size_t bytes);
 gshmem_status_t heap_copy(const struct heap *h, size_t to, size_t from, size_t bytes);

@@ -97,13 +97,15 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
  * wherever they were. */
 void heap_return_pages(struct heap *h, size_t offset, size_t bytes)
 {
-    size_t top = (allocator_top(h->objects) + h->page - 1) / h->page * h->page;
-    size_t end = touched_end(h);
+    const size_t last = allocator_top(h->objects);
+    const size_t top = (last + h->page - 1) / h->page * h->page;
+    const size_t least = h->keep > GIVE_BACK_MIN ? h->keep : GIVE_BACK_MIN;
 
-    if (h->touched > top && h->touched - top >= GIVE_BACK_MIN && discard(h, top, end))
+    if (h->touched > top && h->touched - top >= least && discard(h, top, touched_end(h)))
         h->touched = top;
-    if (bytes >= HEAP_HUGE_PAGE && offset < h->touched)
-        discard(h, offset, offset + bytes < h->touched ? offset + bytes : h->touched);
+    /* What is free in front of the last object is the most that can have stayed there. */
+    if (bytes >= HEAP_HUGE_PAGE && offset < last && last - allocator_used(h->objects) > h->keep)
+        discard(h, offset, offset + bytes);
 }
 
 gshmem_status_t heap_make_zero(const struct heap *h, size_t offset, size_t bytes)

@@ -249,6 +249,45 @@ static void memory_goes_back(void)
     CHECK(bytes_held() < before + MIB);
 }
 
+/* Memory that was freed is kept, as it comes back zeroed and page by page; but only so much of it. */
+static void memory_is_kept(void)
+{
+    enum { EACH = 8 * MIB, OBJECTS = 8, KEEP = 32 * MIB };
+    char *object[OBJECTS], *last;
+    size_t before, kept;
+
+    gshmem_barrier_all();
+    before = bytes_held();
+    gshmem_barrier_all();
+    object[0] = gshmem_malloc(EACH);
+    CHECK(object[0]);
+    memset(object[0], 1, EACH);
+    gshmem_barrier_all();
+    CHECK_OK(gshmem_free(object[0])); /* the last in the heap */
+    gshmem_barrier_all();
+    CHECK(bytes_held() >= before + (size_t)n_here * EACH);
+    gshmem_barrier_all();
+
+    for (int i = 0; i < OBJECTS; i++) {
+        CHECK(object[i] = gshmem_malloc(EACH));
+        memset(object[i], 1, EACH);
+    }
+    last = gshmem_malloc(2 * MIB);
+    CHECK(last > object[OBJECTS - 1]);
+    gshmem_barrier_all();
+    CHECK(bytes_held() >= before + (size_t)n_here * OBJECTS * EACH);
+    for (int i = 0; i < OBJECTS; i++)
+        CHECK_OK(gshmem_free(object[i])); /* in front of the last */
+    gshmem_barrier_all();
+    kept = bytes_held() - before;
+    CHECK(kept >= (size_t)n_here * 2 * EACH); /* what alignment skips is free, too */
+    CHECK(kept <= (size_t)n_here * (KEEP + 8 * MIB));
+    gshmem_barrier_all();
+    CHECK_OK(gshmem_free(last));
+    gshmem_barrier_all();
+    CHECK(bytes_held() < before + MIB); /* all of that is behind the last object now, and too much */
+}
+
 /* What no program uses is not there: a large object takes no memory until it is touched. */
 static void grows_on_demand(void)
 {
@@ -311,6 +350,7 @@ static void hints(void)
 int main(int argc, char **argv)
 {
     for (int round = 0; round < 2; round++) {
+        setenv("GSHMEM_HEAP_KEEP", "0", 1);
         CHECK_OK(gshmem_init());
         me = gshmem_my_pe();
         n = gshmem_n_pes();
@@ -327,5 +367,9 @@ int main(int argc, char **argv)
         CHECK(gshmem_malloc(1000)); /* not freed: finalize takes it */
         CHECK_OK(gshmem_finalize());
     }
+    setenv("GSHMEM_HEAP_KEEP", "32M", 1);
+    CHECK_OK(gshmem_init());
+    memory_is_kept();
+    CHECK_OK(gshmem_finalize());
     return 0;
 }
