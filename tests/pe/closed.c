@@ -11,8 +11,8 @@
 static int standard_error; /* a copy, for what goes wrong */
 static long cell;
 
-/* A thread of the library may be reading a file of /proc just now, and has closed it in a moment: also between the
- * two looks here, so that the descriptor has no name. */
+/* Whether the descriptor stays open. For a moment it may be: a thread of the library reads a file of /proc, loads a library, or
+ * has just made a socket, which descriptor_keep moves to another number. */
 static bool is_open(int fd, char name[100])
 {
     char path[40];
@@ -23,8 +23,6 @@ static bool is_open(int fd, char name[100])
             return false;
         ssize_t got = readlink(path, name, 99);
         name[got > 0 ? got : 0] = 0;
-        if (got > 0 && strncmp(name, "/proc/", 6) != 0)
-            return true;
         usleep(1000);
     }
     return true;
