@@ -101,6 +101,8 @@ void loop_late_wait(struct run *r, uint64_t n);
 void loop_late_barrier(struct run *r, uint64_t n);
 
 void loop_broadcast(struct run *r, uint64_t n);
+void loop_malloc(struct run *r, uint64_t n);
+void loop_malloc_put(struct run *r, uint64_t n);
 void loop_sum_reduce(struct run *r, uint64_t n);
 void loop_sum_reduce_double(struct run *r, uint64_t n);
 void loop_fcollect(struct run *r, uint64_t n);

@@ -1,5 +1,5 @@
-/* Loops in which PEs wait for each other: ping-pong, barriers, locks; and for one that is late
- * on purpose. */
+/* Loops in which PEs wait for each other: ping-pong, barriers, locks, objects that they allocate
+ * together; and for one that is late on purpose. */
 #include <time.h>
 
 #include "benchmark.h"
@@ -60,6 +60,26 @@ void loop_lock(struct run *r, uint64_t n)
     for (uint64_t i = 0; i < n; i++) {
         lib_set_lock(r->lock);
         lib_clear_lock(r->lock);
+    }
+}
+#endif
+
+/* ---- Objects that come and go: all PEs allocate and free together ---- */
+
+#if LIB_HAS_HEAP
+void loop_malloc(struct run *r, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        lib_free(lib_malloc(r->size));
+}
+
+void loop_malloc_put(struct run *r, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        char *dest = lib_malloc(r->size);
+        lib_put(dest, run_source(r, i), r->size, (r->pe + 1) % r->n_pes);
+        lib_barrier_all();
+        lib_free(dest);
     }
 }
 #endif

@@ -70,6 +70,12 @@ const struct benchmark benchmarks[] = {
     {"lock_all", ALL, NANOSECONDS, 1, NULL, 1, 0, loop_lock, NULL,
      "set and clear of a lock that all PEs want", 0},
 #endif
+#if LIB_HAS_HEAP
+    {"malloc", ALL, NANOSECONDS, 1, "64,1M", 1, 0, loop_malloc, NULL,
+     "malloc and free of an object that no PE touches", 0},
+    {"malloc_put", ALL, NANOSECONDS, 1, "64K,4M", 1, 0, loop_malloc_put, NULL,
+     "malloc, a put into all of the object, barrier, free", 0},
+#endif
     {"late_wait", PAIR, NANOSECONDS, 1, LATENESS, 1, 0, loop_late_wait, NULL,
      "round trip of p and wait_until, without the time by which the peer is late: size in "
      "microseconds",

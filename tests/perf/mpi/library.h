@@ -15,6 +15,7 @@
 #define LIB_HAS_SYNC   1
 #define LIB_HAS_HINTS  0
 #define LIB_HAS_LOCK   0
+#define LIB_HAS_HEAP   0
 
 extern MPI_Win lib_window;
 extern char *lib_base;

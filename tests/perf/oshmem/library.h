@@ -17,6 +17,7 @@
 #define LIB_HAS_SYNC   1
 #define LIB_HAS_HINTS  0
 #define LIB_HAS_LOCK   1
+#define LIB_HAS_HEAP   1
 
 int lib_init(void);
 /* Work arrays for the next collective, the second for a reduction of n elements. */
@@ -51,6 +52,11 @@ static inline int lib_n_pes(void)
 static inline void *lib_alloc(size_t bytes)
 {
     return shmem_align(4096, bytes);
+}
+
+static inline void *lib_malloc(size_t bytes)
+{
+    return shmem_malloc(bytes);
 }
 
 static inline void lib_free(void *ptr)

@@ -12,6 +12,7 @@
 #define LIB_HAS_SYNC   1
 #define LIB_HAS_HINTS  1
 #define LIB_HAS_LOCK   1
+#define LIB_HAS_HEAP   1
 
 /* A benchmark of calls that fail would be fast and wrong: the error policy ends the job instead. */
 static inline void lib_must(gshmem_status_t status)
@@ -50,6 +51,12 @@ static inline int lib_n_pes(void)
 static inline void *lib_alloc(size_t bytes)
 {
     return gshmem_align(4096, bytes);
+}
+
+/* NULL ends the program in the put that follows. */
+static inline void *lib_malloc(size_t bytes)
+{
+    return gshmem_malloc(bytes);
 }
 
 /* For atomics of other PEs above all; small. */
