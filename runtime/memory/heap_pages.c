@@ -116,8 +116,8 @@ gshmem_status_t heap_make_zero(const struct heap *h, size_t offset, size_t bytes
 
     if (offset >= end)
         return GSHMEM_OK;
-    /* Much of a large array may never be used: its pages are returned, rather than all touched. Those
-     * of a smaller one were probably kept. */
+    /* Much of a large array may never be used: its pages are returned, rather than all touched.
+     * Those of a smaller one were probably kept. */
     if (end - offset >= HEAP_HUGE_PAGE && end - offset > h->keep && discard(h, offset, end)) {
         size_t first = (offset + h->page - 1) / h->page * h->page, last = end / h->page * h->page;
         memset(h->base + offset, 0, first - offset);
