@@ -170,7 +170,7 @@ static void guess_stack(const struct where_page *page, struct where_thread *t)
 
 /* ---- All threads ---- */
 
-/* Whether it lives, and is the program's. */
+/* Whether it lives, and is the program's, or runs a kernel of the program's on the CPU. */
 static bool read_state(struct where_thread *t, const struct threads_one *of_main)
 {
     struct threads_one one;
@@ -179,6 +179,8 @@ static bool read_state(struct where_thread *t, const struct threads_one *of_main
         return false;
     snprintf(t->name, sizeof t->name, "%.*s", (int)sizeof t->name - 1, one.name);
     t->state = one.state;
+    if (strcmp(one.name, "gshmem-worker") == 0)
+        return one.state == 'R';
     return !threads_has_ended(&one) && !threads_is_a_library(&one, of_main);
 }
 
