@@ -90,6 +90,21 @@ static bool has_wait_of(const struct where_pe *p, int32_t tid)
     return i < p->n_waits;
 }
 
+/* Whether its innermost function that is in no library is the program's, and not one of our headers
+ * that the compiler has put into it. */
+static bool runs_in_program(const struct where_pe *p, const struct where_thread *t,
+                            const struct lines *lines)
+{
+    const struct line *line = NULL;
+
+    for (uint32_t i = 0; i < t->frames && i < WHERE_FRAMES; i++) {
+        line = lines_find(lines, p->page, t->frame[i]);
+        if (line && !is_library(line->path))
+            break;
+    }
+    return line && !is_library(line->path) && !line->in_gshmem;
+}
+
 /* Of a PE whose main thread waits, or sleeps, a thread that runs in the program: of its own, or of
  * a kernel. */
 static const struct where_thread *running_thread(const struct where_pe *p,
@@ -99,10 +114,8 @@ static const struct where_thread *running_thread(const struct where_pe *p,
 
     for (uint32_t i = 0; p->stacks && i < p->stacks->threads; i++) {
         const struct where_thread *t = &p->stacks->thread[i];
-        if (t->state != 'R' || t->guessed || !t->frames || t == main || has_wait_of(p, t->tid))
-            continue;
-        const struct line *line = lines_find(lines, p->page, t->frame[0]);
-        if (line && !line->of_gshmem && !is_library(line->path))
+        if (t->state == 'R' && !t->guessed && t != main && !has_wait_of(p, t->tid) &&
+            runs_in_program(p, t, lines))
             return t;
     }
     return NULL;
