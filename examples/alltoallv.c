@@ -32,9 +32,9 @@ int main(void)
         for (int k = 0; k < items; k++)
             out[k] = (struct item){me, k};
         long at = gshmem_long_atomic_fetch_add(&taken, items, pe);
-        gshmem_putmem(&inbox[at], out, sizeof *out * (size_t)items, pe);
+        gshmem_raise(gshmem_putmem(&inbox[at], out, sizeof *out * (size_t)items, pe));
     }
-    gshmem_barrier_all();
+    gshmem_raise(gshmem_barrier_all());
 
     /* Senders' items may come in any order, but those of one sender are together. */
     static int wrong, all_wrong;
@@ -43,12 +43,12 @@ int main(void)
         wrong += inbox[i].number != seen[inbox[i].from]++;
     for (int pe = 0; pe < n; pe++)
         wrong += seen[pe] != count(pe, me);
-    gshmem_int_sum_reduce(GSHMEM_TEAM_WORLD, &all_wrong, &wrong, 1);
-    gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, &total, &taken, 1);
+    gshmem_raise(gshmem_int_sum_reduce(GSHMEM_TEAM_WORLD, &all_wrong, &wrong, 1));
+    gshmem_raise(gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, &total, &taken, 1));
     if (me == 0)
         printf("alltoallv: %d PEs exchanged %ld items: %s\n", n, total,
                all_wrong ? "wrong" : "right");
     free(seen);
-    gshmem_free(inbox);
+    gshmem_raise(gshmem_free(inbox));
     return gshmem_finalize() || all_wrong;
 }

@@ -99,8 +99,8 @@ int main()
     if (me == 0)
         printf("alltoallv: %d tokens of %d PEs went to their experts, %llu of them to PE 0: %s\n",
                n * TOKENS, n, sum[0], all_wrong ? "wrong" : "right");
-    gshmem_free(found);
-    gshmem_free(packed);
-    gshmem_free(inbox);
+    gshmem_raise(gshmem_free(found));
+    gshmem_raise(gshmem_free(packed));
+    gshmem_raise(gshmem_free(inbox));
     return gshmem_finalize() || all_wrong;
 }

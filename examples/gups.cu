@@ -72,6 +72,6 @@ int main()
                BLOCKS * THREADS * UPDATES / (1e3 * ms), all_wrong ? "wrong" : "right");
     cudaEventDestroy(end);
     cudaEventDestroy(begin);
-    gshmem_free(table);
+    gshmem_raise(gshmem_free(table));
     return gshmem_finalize() || all_wrong;
 }

@@ -97,8 +97,8 @@ int main()
     if (me == 0)
         printf("halo2d: %d steps over %d x %d values on %d PEs, against one processor: %s\n", STEPS,
                n * ROWS, COLUMNS, n, all_wrong ? "wrong" : "right");
-    gshmem_free(arrived);
-    gshmem_free(odd);
-    gshmem_free(even);
+    gshmem_raise(gshmem_free(arrived));
+    gshmem_raise(gshmem_free(odd));
+    gshmem_raise(gshmem_free(even));
     return gshmem_finalize() || all_wrong;
 }

@@ -23,13 +23,13 @@ int main(void)
 
     for (int i = 0; i < VALUES_PER_PE; i++) {
         int which = (int)(next_random(&random) % (uint32_t)(BINS_PER_PE * n));
-        gshmem_long_atomic_inc(&bin[which % BINS_PER_PE], which / BINS_PER_PE);
+        gshmem_raise(gshmem_long_atomic_inc(&bin[which % BINS_PER_PE], which / BINS_PER_PE));
     }
-    gshmem_barrier_all(); /* all updates of all PEs are done */
+    gshmem_raise(gshmem_barrier_all()); /* all updates of all PEs are done */
 
     for (int i = 0; i < BINS_PER_PE; i++)
         counted += bin[i];
-    gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, &all_counted, &counted, 1);
+    gshmem_raise(gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, &all_counted, &counted, 1));
     int failed = all_counted != (long)VALUES_PER_PE * n;
     if (me == 0)
         printf("histogram: %d PEs drew %ld values and counted %ld: %s\n", n,

@@ -17,15 +17,15 @@ int main(void)
 
     for (int i = 0; i < TRANSFERS; i++) {
         long now[2];
-        gshmem_set_lock(&lock);
-        gshmem_long_get(now, balance, 2, 0);
+        gshmem_raise(gshmem_set_lock(&lock));
+        gshmem_raise(gshmem_long_get(now, balance, 2, 0));
         usleep(10); /* time for others to come in between, were it not for the lock */
         now[0] -= me + 1;
         now[1] += me + 1;
-        gshmem_long_put(balance, now, 2, 0);
-        gshmem_clear_lock(&lock); /* and completes what was put before */
+        gshmem_raise(gshmem_long_put(balance, now, 2, 0));
+        gshmem_raise(gshmem_clear_lock(&lock)); /* and completes what was put before */
     }
-    gshmem_barrier_all();
+    gshmem_raise(gshmem_barrier_all());
 
     long moved = (long)TRANSFERS * n * (n + 1) / 2;
     int failed = me == 0 && (balance[0] != MONEY - moved || balance[1] != moved);

@@ -17,7 +17,7 @@ int main(int argc, char **argv)
         MPI_Abort(comm, 1);
 
     mine = rank * rank;
-    gshmem_int_sum_reduce(GSHMEM_TEAM_WORLD, &sum, &mine, 1);
+    gshmem_raise(gshmem_int_sum_reduce(GSHMEM_TEAM_WORLD, &sum, &mine, 1));
     MPI_Allreduce(&mine, &expected, 1, MPI_INT, MPI_SUM, comm);
 
     int failed = gshmem_my_pe() != rank || sum != expected;

@@ -51,8 +51,8 @@ int main(int argc, char **argv)
     if (rank == 0)
         printf("mpi: kernels of %d PEs put %d values, and MPI sent them back: %s\n", ranks, VALUES,
                all_wrong ? "wrong" : "right");
-    gshmem_free(dest);
-    gshmem_free(source);
+    gshmem_raise(gshmem_free(dest));
+    gshmem_raise(gshmem_free(source));
     int failed = all_wrong || gshmem_finalize() != GSHMEM_OK;
     MPI_Finalize();
     return failed;

@@ -45,7 +45,7 @@ int main()
         return 1;
 
     hand_on<<<1, THREADS, 0, stream>>>(received, mine);
-    gshmem_barrier_all_on_stream(stream);
+    gshmem_raise(gshmem_barrier_all_on_stream(stream));
     if (failed(ncclAllReduce(received, mine, VALUES, ncclFloat, ncclSum, comm, stream)) ||
         cudaMemcpyAsync(sum, mine, sizeof sum, cudaMemcpyDefault, stream) ||
         cudaStreamSynchronize(stream))
@@ -55,11 +55,11 @@ int main()
     if (me == 0)
         printf("nccl: %d PEs handed on %d values each, and NCCL added them up: %s\n", n, VALUES,
                wrong ? "wrong" : "right");
-    gshmem_barrier_all_on_stream(stream);
+    gshmem_raise(gshmem_barrier_all_on_stream(stream));
     cudaStreamSynchronize(stream);
     ncclCommDestroy(comm);
     cudaStreamDestroy(stream);
-    gshmem_free(received);
-    gshmem_free(mine);
+    gshmem_raise(gshmem_free(received));
+    gshmem_raise(gshmem_free(mine));
     return gshmem_finalize() || wrong;
 }

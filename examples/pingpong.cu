@@ -55,7 +55,7 @@ int main()
                1e3 * ms / TURNS / 2, failed ? "wrong" : "right");
     cudaEventDestroy(end);
     cudaEventDestroy(begin);
-    gshmem_free(wrong);
-    gshmem_free(court);
+    gshmem_raise(gshmem_free(wrong));
+    gshmem_raise(gshmem_free(court));
     return gshmem_finalize() || failed;
 }

@@ -18,11 +18,13 @@ int main(void)
     for (uint64_t lap = 1; lap <= LAPS; lap++) {
         long next = token + 1;
         if (me == 0) /* sets it off, and sees it again after a whole lap */
-            gshmem_long_put_signal(&token, &next, 1, &laps_seen, lap, GSHMEM_SIGNAL_SET, right);
+            gshmem_raise(gshmem_long_put_signal(&token, &next, 1, &laps_seen, lap,
+                                                GSHMEM_SIGNAL_SET, right));
         gshmem_signal_wait_until(&laps_seen, GSHMEM_CMP_GE, lap);
         next = token + 1;
         if (me != 0)
-            gshmem_long_put_signal(&token, &next, 1, &laps_seen, lap, GSHMEM_SIGNAL_SET, right);
+            gshmem_raise(gshmem_long_put_signal(&token, &next, 1, &laps_seen, lap,
+                                                GSHMEM_SIGNAL_SET, right));
     }
     int failed = me == 0 && token != (long)LAPS * n;
     if (me == 0)

@@ -41,7 +41,7 @@ int main()
     if (me == 0)
         printf("ring: after %d laps of %d PEs the token is %ld: %s\n", LAPS, n, last,
                failed ? "wrong" : "right");
-    gshmem_free(lap_seen);
-    gshmem_free(token);
+    gshmem_raise(gshmem_free(lap_seen));
+    gshmem_raise(gshmem_free(token));
     return gshmem_finalize() || failed;
 }

@@ -50,10 +50,10 @@ int main(void)
         cell[0][i + 1] = start_value(me * CELLS + i);
     for (uint64_t step = 1; step <= STEPS; step++) {
         double *now = cell[(step - 1) % 2], *next = cell[step % 2];
-        gshmem_double_put_signal(&now[0], &now[CELLS], 1, &arrived[0], step, GSHMEM_SIGNAL_SET,
-                                 right);
-        gshmem_double_put_signal(&now[CELLS + 1], &now[1], 1, &arrived[1], step, GSHMEM_SIGNAL_SET,
-                                 left);
+        gshmem_raise(gshmem_double_put_signal(&now[0], &now[CELLS], 1, &arrived[0], step,
+                                              GSHMEM_SIGNAL_SET, right));
+        gshmem_raise(gshmem_double_put_signal(&now[CELLS + 1], &now[1], 1, &arrived[1], step,
+                                              GSHMEM_SIGNAL_SET, left));
         gshmem_signal_wait_until(&arrived[0], GSHMEM_CMP_GE, step);
         gshmem_signal_wait_until(&arrived[1], GSHMEM_CMP_GE, step);
         for (int i = 1; i <= CELLS; i++)
@@ -65,12 +65,12 @@ int main(void)
     for (int i = 0; i < CELLS; i++)
         wrong += cell[STEPS % 2][i + 1] != expected[me * CELLS + i];
     free(expected);
-    gshmem_int_sum_reduce(GSHMEM_TEAM_WORLD, &all_wrong, &wrong, 1);
+    gshmem_raise(gshmem_int_sum_reduce(GSHMEM_TEAM_WORLD, &all_wrong, &wrong, 1));
     if (me == 0)
         printf("stencil: %d steps over %d cells on %d PEs, %d cells differ from one PE's: %s\n",
                STEPS, n * CELLS, n, all_wrong, all_wrong ? "wrong" : "right");
-    gshmem_free(arrived);
-    gshmem_free(cell[1]);
-    gshmem_free(cell[0]);
+    gshmem_raise(gshmem_free(arrived));
+    gshmem_raise(gshmem_free(cell[1]));
+    gshmem_raise(gshmem_free(cell[0]));
     return gshmem_finalize() || all_wrong;
 }

@@ -17,7 +17,7 @@ static int run(const gshmem_uniqueid_t *uid, int pe, int n)
     if (gshmem_init_attr(&attr))
         return 1;
     mine = pe + 1;
-    gshmem_int_sum_reduce(GSHMEM_TEAM_WORLD, &sum, &mine, 1);
+    gshmem_raise(gshmem_int_sum_reduce(GSHMEM_TEAM_WORLD, &sum, &mine, 1));
     int failed = sum != n * (n + 1) / 2;
     if (pe == 0)
         printf("uniqueid: %d PEs met, their numbers from 1 add up to %d: %s\n", n, sum,

@@ -35,11 +35,11 @@ extern "C" {
  * memory of the other PEs of this node. A process without a launcher becomes a job of one PE.
  * Collective over the job. Calls nest: only the first gshmem_init and the last gshmem_finalize act.
  * After the last finalize, gshmem_init works again. */
-GSHMEM_API gshmem_status_t gshmem_init(void);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_init(void);
 
 /* Like gshmem_init; *provided is set to the thread level in force, the one that the first init of
  * the job asked for. */
-GSHMEM_API gshmem_status_t gshmem_init_thread(int requested, int *provided);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_init_thread(int requested, int *provided);
 
 /* An opaque id that names a job before it starts. One PE makes it, the program carries its bytes to
  * all others by any means, and every PE passes it to gshmem_init_attr. An id is good for one
@@ -50,7 +50,7 @@ typedef struct gshmem_uniqueid {
 } gshmem_uniqueid_t;
 
 /* Makes a new id in *uid. Any process can call it, before gshmem_init too. */
-GSHMEM_API gshmem_status_t gshmem_get_uniqueid(gshmem_uniqueid_t *uid);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_get_uniqueid(gshmem_uniqueid_t *uid);
 
 /* How to start if no launcher is to be used: from an MPI communicator or a unique id. Set the
  * struct to zero, then fill in fields. */
@@ -63,7 +63,7 @@ typedef struct {
 } gshmem_init_attr_t;
 
 /* Like gshmem_init, started as attr says. */
-GSHMEM_API gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr);
 
 /* Completes this PE's outstanding operations, waits for the other PEs, and frees everything.
  * Collective. exit(0) and a return from main do the same. If a PE has died, finalize does not wait
@@ -75,7 +75,7 @@ GSHMEM_API gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr);
  * held, and the wait for an update (wait_until) if all other PEs have left and the waiting PE has
  * neither another thread nor kernels. Such a call ends the job with a line that says so. With
  * GSHMEM_ON_ERROR=return or an error handler it fails with GSHMEM_ERR_PEER_DEAD instead. */
-GSHMEM_API gshmem_status_t gshmem_finalize(void);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_finalize(void);
 
 /* Whether the library is initialised. Callable at any time, from any thread. */
 GSHMEM_API int gshmem_initialized(void);
@@ -127,7 +127,9 @@ typedef void (*gshmem_error_handler_t)(gshmem_status_t status, const char *text,
 GSHMEM_API void gshmem_set_error_handler(gshmem_error_handler_t handler, void *context);
 
 GSHMEM_KERNELS_TOO_BEGIN
-/* Hands a failure to that policy; for wrappers of this API that cannot return a status either. */
+/* Hands a failure to that policy; GSHMEM_OK is none. For wrappers of this API that cannot return a
+ * status either, and as the short way to look at one: gshmem_raise(gshmem_barrier_all()) ends the
+ * job on failure, unless the policy is another. */
 GSHMEM_API void gshmem_raise(gshmem_status_t status);
 GSHMEM_KERNELS_TOO_END
 
@@ -159,7 +161,7 @@ GSHMEM_API void *gshmem_realloc(void *ptr, size_t bytes);
 
 /* Frees an object; NULL is allowed. The call refuses a pointer that is not the start of an object,
  * and one that was freed before. */
-GSHMEM_API gshmem_status_t gshmem_free(void *ptr);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_free(void *ptr);
 
 /* The program's global and static variables are symmetric by themselves. A child made by fork gets
  * its own copy of them and goes on sharing the heap. A child is not a PE: calls in it return
@@ -169,7 +171,7 @@ GSHMEM_API gshmem_status_t gshmem_free(void *ptr);
  * symmetric, like those of the executable. Call it before gshmem_init, on all PEs in the same order
  * (for example from a constructor of that library, with the address of one of its variables). The
  * library must stay loaded. */
-GSHMEM_API gshmem_status_t gshmem_symmetric_data(const void *inside);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_symmetric_data(const void *inside);
 
 /* ---- Memory of the program's own ------------------------------------------------------------ */
 
@@ -182,9 +184,9 @@ GSHMEM_API gshmem_status_t gshmem_symmetric_data(const void *inside);
  * Variables of the program may be registered. The buffer must exist until it is unregistered, and
  * no operation may use it when that happens. unregister takes the address with which the buffer was
  * registered. gshmem_finalize unregisters what is left. */
-GSHMEM_API gshmem_status_t gshmem_buffer_register(void *addr, size_t bytes);
-GSHMEM_API gshmem_status_t gshmem_buffer_unregister(void *addr);
-GSHMEM_API gshmem_status_t gshmem_buffer_unregister_all(void);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_buffer_register(void *addr, size_t bytes);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_buffer_unregister(void *addr);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_buffer_unregister_all(void);
 
 /* Makes memory of the program's own a part of the symmetric heap. It can then be used like an
  * object of gshmem_malloc. Collective over the job, as gshmem_malloc is: every PE calls with a
@@ -205,7 +207,8 @@ GSHMEM_API gshmem_status_t gshmem_buffer_unregister_all(void);
  * contents; the program may release it after this call, not before. gshmem_finalize unregisters
  * what is left. */
 GSHMEM_API void *gshmem_buffer_register_symmetric(void *addr, size_t bytes, int flags);
-GSHMEM_API gshmem_status_t gshmem_buffer_unregister_symmetric(void *addr, size_t bytes);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_buffer_unregister_symmetric(void *addr,
+                                                                               size_t bytes);
 
 /* ---- Teams ----------------------------------------------------------------------------------- */
 
@@ -220,8 +223,9 @@ GSHMEM_KERNELS_TOO_BEGIN
 GSHMEM_API int gshmem_team_my_pe(gshmem_team_t team);
 GSHMEM_API int gshmem_team_n_pes(gshmem_team_t team);
 GSHMEM_KERNELS_TOO_END
-GSHMEM_API gshmem_status_t gshmem_team_get_config(gshmem_team_t team, long config_mask,
-                                                  gshmem_team_config_t *config);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_get_config(gshmem_team_t team,
+                                                                   long config_mask,
+                                                                   gshmem_team_config_t *config);
 GSHMEM_KERNELS_TOO_BEGIN
 /* The number in dest_team of the PE whose number in src_team is src_pe; -1 if it has none. */
 GSHMEM_API int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe,
@@ -233,33 +237,34 @@ GSHMEM_KERNELS_TOO_END
  * differ, or one PE refuses its arguments, the call fails on all PEs. There is one exception: PEs
  * may pass different arguments if each of them asks for a team of one PE. `stride` may be negative,
  * or 0 with size 1. config may be NULL. */
-GSHMEM_API gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int stride,
-                                                     int size, const gshmem_team_config_t *config,
-                                                     long config_mask, gshmem_team_t *new_team);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_split_strided(
+    gshmem_team_t parent, int start, int stride, int size, const gshmem_team_config_t *config,
+    long config_mask, gshmem_team_t *new_team);
 /* Rows and columns of a grid with xrange columns: PE i of parent is at (i % xrange, i / xrange);
  * its xaxis team is its row, its yaxis team its column. */
-GSHMEM_API gshmem_status_t
-gshmem_team_split_2d(gshmem_team_t parent, int xrange, const gshmem_team_config_t *xaxis_config,
-                     long xaxis_mask, gshmem_team_t *xaxis_team,
-                     const gshmem_team_config_t *yaxis_config, long yaxis_mask,
-                     gshmem_team_t *yaxis_team);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_split_2d(
+    gshmem_team_t parent, int xrange, const gshmem_team_config_t *xaxis_config, long xaxis_mask,
+    gshmem_team_t *xaxis_team, const gshmem_team_config_t *yaxis_config, long yaxis_mask,
+    gshmem_team_t *yaxis_team);
 /* A team of n PEs of the parent, `members`, in the order in which they get their numbers in the new
  * team. */
-GSHMEM_API gshmem_status_t gshmem_team_split_list(gshmem_team_t parent, const int *members, int n,
-                                                  const gshmem_team_config_t *config,
-                                                  long config_mask, gshmem_team_t *new_team);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_split_list(
+    gshmem_team_t parent, const int *members, int n, const gshmem_team_config_t *config,
+    long config_mask, gshmem_team_t *new_team);
 /* Collective over the team; its contexts must have been destroyed. */
-GSHMEM_API gshmem_status_t gshmem_team_destroy(gshmem_team_t team);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_destroy(gshmem_team_t team);
 
 /* ---- Contexts -------------------------------------------------------------------------------- */
 
 /* A context orders and completes its own operations independently of other contexts. Local to the
  * PE. PE numbers in its operations are those of the team from which it was made. */
-GSHMEM_API gshmem_status_t gshmem_ctx_create(long options, gshmem_ctx_t *ctx);
-GSHMEM_API gshmem_status_t gshmem_team_create_ctx(gshmem_team_t team, long options,
-                                                  gshmem_ctx_t *ctx);
-GSHMEM_API gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx); /* completes its operations */
-GSHMEM_API gshmem_status_t gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_create(long options, gshmem_ctx_t *ctx);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_create_ctx(gshmem_team_t team, long options,
+                                                                   gshmem_ctx_t *ctx);
+/* Completes the context's operations first. */
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_get_team(gshmem_ctx_t ctx,
+                                                                gshmem_team_t *team);
 /* start is a hint that many operations follow, which may be sent in batches until the stop. */
 GSHMEM_API void gshmem_ctx_session_start(gshmem_ctx_t ctx, long options);
 GSHMEM_API void gshmem_ctx_session_stop(gshmem_ctx_t ctx);
@@ -283,12 +288,13 @@ GSHMEM_KERNELS_TOO_BEGIN
  * operations are loads and stores, which cannot report a failure. The memory keeps its contents,
  * the operations succeed, and no PE will read what they stored. Waits, locks and collectives end
  * with GSHMEM_ERR_PEER_DEAD on whichever node the failed PE was. */
-GSHMEM_API gshmem_status_t gshmem_fence(void);
-GSHMEM_API gshmem_status_t gshmem_quiet(void);
-GSHMEM_API gshmem_status_t gshmem_pe_quiet(const int *target_pes, size_t n);
-GSHMEM_API gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx);
-GSHMEM_API gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx);
-GSHMEM_API gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t n);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_fence(void);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_quiet(void);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_pe_quiet(const int *target_pes, size_t n);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx,
+                                                                const int *target_pes, size_t n);
 GSHMEM_KERNELS_TOO_END
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
@@ -319,32 +325,34 @@ GSHMEM_KERNELS_TOO_BEGIN
 /* sync returns when all PEs have arrived; the stores that they made before are then visible.
  * barrier does the same, after it has completed this PE's operations on the default context, as
  * gshmem_quiet does. */
-GSHMEM_API gshmem_status_t gshmem_team_sync(gshmem_team_t team);
-GSHMEM_API gshmem_status_t gshmem_sync_all(void);
-GSHMEM_API gshmem_status_t gshmem_barrier(gshmem_team_t team);
-GSHMEM_API gshmem_status_t gshmem_barrier_all(void);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_sync(gshmem_team_t team);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_sync_all(void);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_barrier(gshmem_team_t team);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_barrier_all(void);
 GSHMEM_KERNELS_TOO_END
 
 GSHMEM_KERNELS_TOO_BEGIN
 /* dest becomes root's source on every PE, the root included. In place. */
-GSHMEM_API gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source,
-                                               size_t bytes, int root);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest,
+                                                                const void *source, size_t bytes,
+                                                                int root);
 /* dest becomes the concatenation of the sources of all PEs, which have the same size. */
-GSHMEM_API gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *source,
-                                              size_t bytes);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest,
+                                                               const void *source, size_t bytes);
 /* Block i of source (bytes long) goes to block my_pe of dest on PE i. */
-GSHMEM_API gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *source,
-                                              size_t bytes);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest,
+                                                               const void *source, size_t bytes);
 GSHMEM_KERNELS_TOO_END
 /* fcollect with sizes that may differ between PEs. */
-GSHMEM_API gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *source,
-                                             size_t bytes);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest,
+                                                              const void *source, size_t bytes);
 /* alltoall with blocks of n elements. Within a block, consecutive elements are dst apart in dest
  * and sst apart in source, counted in elements. Block i begins at element i*n*dst of dest and at
  * element i*n*sst of source. */
-GSHMEM_API gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source,
-                                               ptrdiff_t dst, ptrdiff_t sst, size_t element,
-                                               size_t n);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest,
+                                                                const void *source, ptrdiff_t dst,
+                                                                ptrdiff_t sst, size_t element,
+                                                                size_t n);
 GSHMEM_KERNELS_TOO_BEGIN
 /* dest[j] on every PE becomes the reduction by op of source[j] of all PEs. In place.
  *
@@ -355,21 +363,22 @@ GSHMEM_KERNELS_TOO_BEGIN
  * connects the GPUs and a block makes the call, the switch combines large arrays in an order of its
  * own. It does so for sums of floating-point numbers, and for minimum and maximum of half-precision
  * numbers (GSHMEM_CUDA_MULTICAST=off prevents it). All PEs get the same bits in every case. */
-GSHMEM_API gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type,
-                                         enum gshmem_op op, void *dest, const void *source,
-                                         size_t n);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type,
+                                                          enum gshmem_op op, void *dest,
+                                                          const void *source, size_t n);
 /* dest[0..n) on PE i becomes elements i*n … (i+1)*n - 1 of the reduction of source[0..n*n_pes).
  * In place: dest may be source. */
-GSHMEM_API gshmem_status_t gshmem_reducescatter(gshmem_team_t team, enum gshmem_type type,
-                                                enum gshmem_op op, void *dest, const void *source,
-                                                size_t n);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_reducescatter(gshmem_team_t team,
+                                                                 enum gshmem_type type,
+                                                                 enum gshmem_op op, void *dest,
+                                                                 const void *source, size_t n);
 GSHMEM_KERNELS_TOO_END
 /* dest[j] on PE i becomes the sum of source[j] of PEs 0…i (inscan) or 0…i-1 (exscan; 0 on PE 0).
  * In place. */
-GSHMEM_API gshmem_status_t gshmem_inscan(gshmem_team_t team, enum gshmem_type type, void *dest,
-                                         const void *source, size_t n);
-GSHMEM_API gshmem_status_t gshmem_exscan(gshmem_team_t team, enum gshmem_type type, void *dest,
-                                         const void *source, size_t n);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_inscan(gshmem_team_t team, enum gshmem_type type,
+                                                          void *dest, const void *source, size_t n);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_exscan(gshmem_team_t team, enum gshmem_type type,
+                                                          void *dest, const void *source, size_t n);
 
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
@@ -383,8 +392,8 @@ GSHMEM_API gshmem_status_t gshmem_exscan(gshmem_team_t team, enum gshmem_type ty
  * set returns GSHMEM_ERR_PEER_DEAD and test returns -1 if one of these PEs has died: the holder, a
  * PE that waits in the queue before the caller, or the PE that stores the tail of the queue. The
  * lock's address decides which PE that is. The death of any other PE does not affect the lock. */
-GSHMEM_API gshmem_status_t gshmem_set_lock(long *lock);
-GSHMEM_API gshmem_status_t gshmem_clear_lock(long *lock);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_set_lock(long *lock);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_clear_lock(long *lock);
 GSHMEM_API int gshmem_test_lock(long *lock);
 
 #ifdef __cplusplus

@@ -118,7 +118,7 @@ static void init_end_job(struct job *j)
     struct bootstrap *b = j->bootstrap;
 
     stay_where_it_ends_elsewhere();
-    checked_review(j->checked);
+    checked_review(j->checked, "gshmem_finalize");
     kept_copy();
     say_unseen();
     node_exit_status(j->node, &life.given_status);
@@ -135,7 +135,7 @@ static void init_end_job(struct job *j)
  * until the process is gone. */
 static void end_job_but_for_threads(struct job *j)
 {
-    checked_review(j->checked);
+    checked_review(j->checked, "gshmem_finalize");
     answer_stop(j); /* it reads what rests from here on */
     network_rest(j);
     node_leave(j->node);

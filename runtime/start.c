@@ -14,6 +14,7 @@
 #include "runtime/base/system.h"
 #include "runtime/job/job.h"
 #include "runtime/life.h"
+#include "runtime/memory/checked.h"
 #include "runtime/memory/data.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/heap.h"
@@ -259,6 +260,17 @@ static void init_tell(const struct job *j)
              j->data->bytes >> 10);
 }
 
+static gshmem_status_t start_checks(struct job *j)
+{
+    if (settings_number(SETTING_CHECK) != CHOICE_CHECK_MEMORY)
+        return GSHMEM_OK;
+    if (!(j->checked = checked_start()))
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for GSHMEM_CHECK=memory");
+    for (int i = 0; i < j->data->n; i++)
+        checked_enter_variables(j->checked, j->data->segment[i].base, j->data->segment[i].bytes);
+    return GSHMEM_OK;
+}
+
 /* All steps that can fail between knowing this PE's number and being part of the job. */
 static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
 {
@@ -285,7 +297,7 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     wait_calibrate(j->node->oversubscribed, network_is_needed(j->network), j->node->contained);
     if ((status = map_fill(j)) || (status = place_heap(j)) ||
         (status = device_heap_start(j, network_await, symmetric_imported)) ||
-        (status = network_start(j)) || (status = team_start(j)))
+        (status = network_start(j)) || (status = start_checks(j)) || (status = team_start(j)))
         return status;
     if ((status = heap_start(j, network_pins)) || (status = registration_start(j)) ||
         (status = symmetric_start(j)))

@@ -163,9 +163,13 @@ def _template_of(operation, t, over, explicit, c_type, size, scope):
                        '<T>' if explicit == 'typed' else '<size>')
 
 
+def _host_prefix(operation):
+    return ('GSHMEM_NODISCARD ' if operation.returns == 'status' else '') + HOST
+
+
 def _host_function(operation, t):
     body = Template(_on_host(operation, t)).substitute(SIZE='sizeof *dest', **native.names(t))
-    return _both_forms(('', HOST), operation, native.returned(operation, t.c),
+    return _both_forms(('', _host_prefix(operation)), operation, native.returned(operation, t.c),
                        parameters_for(operation, t.c), body.split('\n'),
                        lambda ctx: function_name(operation, t.name, ctx))
 
@@ -176,7 +180,8 @@ def _stream_templates(operation, t):
         body = Template(native.stream_template(operation, t)).substitute(
             T='T', TYPE='gshmem_type_of<T>()', SIZE=size)
         return 'template <%s>\n' % over + native.stream_function(
-            function_name(operation, kind), operation, c_type, body.split('\n'), HOST)
+            function_name(operation, kind), operation, c_type, body.split('\n'),
+            _host_prefix(operation))
     out = form('typed', 'class T', 'T', 'sizeof(T)')
     return out + (form('sized', 'size_t size', 'void', 'size') if operation.sized else '')
 
@@ -223,7 +228,7 @@ def _operation(operation):
         names += _stream_names(operation)
         alone += ''.join(
             native.stream_function(function_name(operation, t.name), operation, t.c,
-                                   native.stream_body(operation, t), HOST)
+                                   native.stream_body(operation, t), _host_prefix(operation))
             for t in types_of(operation) if not scopes_of(operation, t))
     return out + (names and names + '\n') + alone
 

@@ -54,12 +54,13 @@ TYPED_END = '''\
 def both_forms(operation, returns, parameters, body, name):
     """The function on a context and the one on the default context; or the only one there is."""
     declarations = [declaration for declaration, _ in parameters]
+    prefix = native.prefix(operation)
     if not operation.context:
-        return function(returns, name(False), declarations, body) + '\n'
+        return function(returns, name(False), declarations, body, prefix) + '\n'
     arguments = ', '.join(['GSHMEM_CTX_DEFAULT'] + [argument for _, argument in parameters])
     call = 'return %s(%s);' % (name(True), arguments)
-    return (function(returns, name(True), ['gshmem_ctx_t ctx'] + declarations, body) + '\n'
-            + function(returns, name(False), declarations, [call]) + '\n')
+    return (function(returns, name(True), ['gshmem_ctx_t ctx'] + declarations, body, prefix) + '\n'
+            + function(returns, name(False), declarations, [call], prefix) + '\n')
 
 
 def typed_operation(operation):
@@ -79,10 +80,12 @@ def stream_forms(operation):
     out = ''
     for t in types_of(operation):
         out += native.stream_function(function_name(operation, t.name), operation, t.c,
-                                      native.stream_body(operation, t))
+                                      native.stream_body(operation, t),
+                                      native.prefix(operation))
     for bits in SIZES if operation.sized else []:
         out += native.stream_function(sized_name(operation, bits), operation, 'void',
-                                      native.sized_stream_body(operation, bits))
+                                      native.sized_stream_body(operation, bits),
+                                      native.prefix(operation))
     return out
 
 

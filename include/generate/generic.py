@@ -1,5 +1,6 @@
 """gshmem/generic.h: one name for all types, by C11 generic selection or C++ overloading."""
 
+import native
 from table import FAMILIES, distinct_types_of, function_name, parameters_for, scopes_of
 from text import function, section
 
@@ -29,8 +30,10 @@ enum { gshmem_no_function_for_this_type };
 CPP_TOP = '''\
 #ifdef GSHMEM_CUDA
 #define GSHMEM_GENERIC GSHMEM_EITHER /* kernels have them, too */
+#define GSHMEM_GENERIC_STATUS GSHMEM_EITHER
 #else
 #define GSHMEM_GENERIC static inline
+#define GSHMEM_GENERIC_STATUS GSHMEM_NODISCARD static inline
 #endif
 
 '''
@@ -81,7 +84,9 @@ def _overload(operation, t, c_type, context, cast):
         arguments.insert(0, 'ctx')
     returns = {'status': 'gshmem_status_t', 'size': 'size_t', 'int': 'int', 'T': c_type}
     call = 'return %s(%s);' % (function_name(operation, t.name, context), ', '.join(arguments))
-    prefix = 'GSHMEM_GENERIC ' if scopes_of(operation, t) else 'static inline '
+    prefix = native.prefix(operation)
+    if scopes_of(operation, t):
+        prefix = 'GSHMEM_GENERIC_STATUS ' if operation.returns == 'status' else 'GSHMEM_GENERIC '
     return function(returns[operation.returns], 'gshmem_' + operation.name, declarations,
                     [call], prefix) + '\n'
 
@@ -116,4 +121,4 @@ def generic():
     out += '#else /* __cplusplus */\n\n#include <complex>\n\n' + CPP_TOP
     for family in FAMILIES:
         out += section(family.name) + ''.join(map(_overloads, family.operations))
-    return out + '#undef GSHMEM_GENERIC\n#endif\n#endif\n'
+    return out + '#undef GSHMEM_GENERIC\n#undef GSHMEM_GENERIC_STATUS\n#endif\n#endif\n'

@@ -166,6 +166,11 @@ def returned(operation, c_type):
     return RETURNS.get(operation.returns, c_type)
 
 
+def prefix(operation):
+    """What stands before a function of the host's: whether its result is a status to look at."""
+    return 'GSHMEM_NODISCARD static inline ' if operation.returns == 'status' else 'static inline '
+
+
 def type_constant(t):
     """The enum gshmem_type of a type."""
     return 'GSHMEM_TYPE_' + element(t)

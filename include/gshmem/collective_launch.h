@@ -24,9 +24,9 @@ static inline cudaError_t gshmem_blocks_at_once(const void *func, dim3 block, si
 }
 
 /* *blocks: how many blocks of the kernel can run at one time. */
-static inline gshmem_status_t gshmem_collective_launch_query_gridsize(const void *func, dim3 block,
-                                                                      void **arguments,
-                                                                      size_t shared, int *blocks)
+GSHMEM_NODISCARD static inline gshmem_status_t
+gshmem_collective_launch_query_gridsize(const void *func, dim3 block, void **arguments,
+                                        size_t shared, int *blocks)
 {
     int fit = 0;
     cudaError_t error = gshmem_blocks_at_once(func, block, shared, &fit);
@@ -46,9 +46,9 @@ static inline gshmem_status_t gshmem_collective_launch_query_gridsize(const void
  * server. Kernels that wait for each other then make progress slowly. An atomic by a PE of another
  * node, or of a GPU without access to this one, needs a small kernel on this GPU. Therefore a grid
  * that fills the GPU and waits for such an update never ends. */
-static inline gshmem_status_t gshmem_collective_launch(const void *func, dim3 grid, dim3 block,
-                                                       void **arguments, size_t shared,
-                                                       cudaStream_t stream)
+GSHMEM_NODISCARD static inline gshmem_status_t
+gshmem_collective_launch(const void *func, dim3 grid, dim3 block, void **arguments, size_t shared,
+                         cudaStream_t stream)
 {
     unsigned long long blocks = (unsigned long long)grid.x * grid.y * grid.z;
     int fit = 0, cooperative = 0, device = 0;

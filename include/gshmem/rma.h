@@ -80,8 +80,8 @@ GSHMEM_KERNELS_TOO_BEGIN
 
 /* Copies bytes from source to dest on pe. Returns when source may be reused; the data is complete
  * at pe after a later gshmem_quiet or barrier. If bytes is 0, dest and source may be anything. */
-static inline gshmem_status_t gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, const void *source,
-                                                size_t bytes, int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t
+gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe)
 {
     void *there = gshmem_ctx_reach(ctx, dest, bytes, pe);
 
@@ -92,8 +92,8 @@ static inline gshmem_status_t gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, co
 }
 
 /* Copies bytes from source on pe to dest; the data is there on return. */
-static inline gshmem_status_t gshmem_ctx_getmem(gshmem_ctx_t ctx, void *dest, const void *source,
-                                                size_t bytes, int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t
+gshmem_ctx_getmem(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe)
 {
     const void *there = gshmem_ctx_reach(ctx, source, bytes, pe);
 
@@ -104,8 +104,8 @@ static inline gshmem_status_t gshmem_ctx_getmem(gshmem_ctx_t ctx, void *dest, co
 }
 
 /* Like putmem, but source may be reused only after gshmem_quiet. */
-static inline gshmem_status_t gshmem_ctx_putmem_nbi(gshmem_ctx_t ctx, void *dest,
-                                                    const void *source, size_t bytes, int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t
+gshmem_ctx_putmem_nbi(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe)
 {
     void *there = gshmem_ctx_reach(ctx, dest, bytes, pe);
 
@@ -116,8 +116,8 @@ static inline gshmem_status_t gshmem_ctx_putmem_nbi(gshmem_ctx_t ctx, void *dest
 }
 
 /* Like getmem, but the data is in dest only after gshmem_quiet. */
-static inline gshmem_status_t gshmem_ctx_getmem_nbi(gshmem_ctx_t ctx, void *dest,
-                                                    const void *source, size_t bytes, int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t
+gshmem_ctx_getmem_nbi(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe)
 {
     const void *there = gshmem_ctx_reach(ctx, source, bytes, pe);
 
@@ -127,93 +127,101 @@ static inline gshmem_status_t gshmem_ctx_getmem_nbi(gshmem_ctx_t ctx, void *dest
     return GSHMEM_OK;
 }
 
-static inline gshmem_status_t gshmem_putmem(void *dest, const void *source, size_t bytes, int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t gshmem_putmem(void *dest, const void *source,
+                                                             size_t bytes, int pe)
 {
     return gshmem_ctx_putmem(GSHMEM_CTX_DEFAULT, dest, source, bytes, pe);
 }
 
-static inline gshmem_status_t gshmem_getmem(void *dest, const void *source, size_t bytes, int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t gshmem_getmem(void *dest, const void *source,
+                                                             size_t bytes, int pe)
 {
     return gshmem_ctx_getmem(GSHMEM_CTX_DEFAULT, dest, source, bytes, pe);
 }
 
-static inline gshmem_status_t gshmem_putmem_nbi(void *dest, const void *source, size_t bytes,
-                                                int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t gshmem_putmem_nbi(void *dest, const void *source,
+                                                                 size_t bytes, int pe)
 {
     return gshmem_ctx_putmem_nbi(GSHMEM_CTX_DEFAULT, dest, source, bytes, pe);
 }
 
-static inline gshmem_status_t gshmem_getmem_nbi(void *dest, const void *source, size_t bytes,
-                                                int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t gshmem_getmem_nbi(void *dest, const void *source,
+                                                                 size_t bytes, int pe)
 {
     return gshmem_ctx_getmem_nbi(GSHMEM_CTX_DEFAULT, dest, source, bytes, pe);
 }
 
 /* Strided copies of n elements of `element` bytes: element i goes from source + i*sst to
  * dest + i*dst, both counted in elements (at least 1). */
-GSHMEM_API gshmem_status_t gshmem_ctx_iputmem(gshmem_ctx_t ctx, void *dest, const void *source,
-                                              ptrdiff_t dst, ptrdiff_t sst, size_t element,
-                                              size_t n, int pe);
-GSHMEM_API gshmem_status_t gshmem_ctx_igetmem(gshmem_ctx_t ctx, void *dest, const void *source,
-                                              ptrdiff_t dst, ptrdiff_t sst, size_t element,
-                                              size_t n, int pe);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_iputmem(gshmem_ctx_t ctx, void *dest,
+                                                               const void *source, ptrdiff_t dst,
+                                                               ptrdiff_t sst, size_t element,
+                                                               size_t n, int pe);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_igetmem(gshmem_ctx_t ctx, void *dest,
+                                                               const void *source, ptrdiff_t dst,
+                                                               ptrdiff_t sst, size_t element,
+                                                               size_t n, int pe);
 
 /* Block-strided copies: n blocks of `block` elements; block i starts at source + i*sst and goes to
  * dest + i*dst. Strides are counted in elements, and are at least as large as a block. */
-GSHMEM_API gshmem_status_t gshmem_ctx_ibputmem(gshmem_ctx_t ctx, void *dest, const void *source,
-                                               ptrdiff_t dst, ptrdiff_t sst, size_t block,
-                                               size_t element, size_t n, int pe);
-GSHMEM_API gshmem_status_t gshmem_ctx_ibgetmem(gshmem_ctx_t ctx, void *dest, const void *source,
-                                               ptrdiff_t dst, ptrdiff_t sst, size_t block,
-                                               size_t element, size_t n, int pe);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_ibputmem(gshmem_ctx_t ctx, void *dest,
+                                                                const void *source, ptrdiff_t dst,
+                                                                ptrdiff_t sst, size_t block,
+                                                                size_t element, size_t n, int pe);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_ibgetmem(gshmem_ctx_t ctx, void *dest,
+                                                                const void *source, ptrdiff_t dst,
+                                                                ptrdiff_t sst, size_t block,
+                                                                size_t element, size_t n, int pe);
 
 /* Put with signal: copies bytes to dest on pe, then updates the 64-bit signal at sig_addr on pe by
  * signal_op (GSHMEM_SIGNAL_SET or _ADD). A PE that sees the new signal sees the data. After the nbi
  * form, source may be reused only after gshmem_quiet. */
-GSHMEM_API gshmem_status_t gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest,
-                                                    const void *source, size_t bytes,
-                                                    uint64_t *sig_addr, uint64_t signal,
-                                                    int signal_op, int pe);
-GSHMEM_API gshmem_status_t gshmem_ctx_putmem_signal_nbi(gshmem_ctx_t ctx, void *dest,
-                                                        const void *source, size_t bytes,
-                                                        uint64_t *sig_addr, uint64_t signal,
-                                                        int signal_op, int pe);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t
+gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
+                         uint64_t *sig_addr, uint64_t signal, int signal_op, int pe);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t
+gshmem_ctx_putmem_signal_nbi(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
+                             uint64_t *sig_addr, uint64_t signal, int signal_op, int pe);
 
-static inline gshmem_status_t gshmem_putmem_signal(void *dest, const void *source, size_t bytes,
-                                                   uint64_t *sig_addr, uint64_t signal,
-                                                   int signal_op, int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t
+gshmem_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                     uint64_t signal, int signal_op, int pe)
 {
     return gshmem_ctx_putmem_signal(GSHMEM_CTX_DEFAULT, dest, source, bytes, sig_addr, signal,
                                     signal_op, pe);
 }
 
-static inline gshmem_status_t gshmem_putmem_signal_nbi(void *dest, const void *source, size_t bytes,
-                                                       uint64_t *sig_addr, uint64_t signal,
-                                                       int signal_op, int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t
+gshmem_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                         uint64_t signal, int signal_op, int pe)
 {
     return gshmem_ctx_putmem_signal_nbi(GSHMEM_CTX_DEFAULT, dest, source, bytes, sig_addr, signal,
                                         signal_op, pe);
 }
 
 /* Signals without data: update a signal on a PE (add, set), and read one of this PE's own. */
-GSHMEM_API gshmem_status_t gshmem_ctx_signal_add(gshmem_ctx_t ctx, uint64_t *sig_addr,
-                                                 uint64_t signal, int pe);
-GSHMEM_API gshmem_status_t gshmem_ctx_signal_set(gshmem_ctx_t ctx, uint64_t *sig_addr,
-                                                 uint64_t signal, int pe);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_signal_add(gshmem_ctx_t ctx,
+                                                                  uint64_t *sig_addr,
+                                                                  uint64_t signal, int pe);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_signal_set(gshmem_ctx_t ctx,
+                                                                  uint64_t *sig_addr,
+                                                                  uint64_t signal, int pe);
 
-static inline gshmem_status_t gshmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t gshmem_signal_add(uint64_t *sig_addr,
+                                                                 uint64_t signal, int pe)
 {
     return gshmem_ctx_signal_add(GSHMEM_CTX_DEFAULT, sig_addr, signal, pe);
 }
 
-static inline gshmem_status_t gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe)
+GSHMEM_NODISCARD static inline gshmem_status_t gshmem_signal_set(uint64_t *sig_addr,
+                                                                 uint64_t signal, int pe)
 {
     return gshmem_ctx_signal_set(GSHMEM_CTX_DEFAULT, sig_addr, signal, pe);
 }
 
 /* Either of the two: signal_op is GSHMEM_SIGNAL_SET or GSHMEM_SIGNAL_ADD. */
-GSHMEM_API gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t signal, int signal_op,
-                                            int pe);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t signal,
+                                                             int signal_op, int pe);
 
 /* Not for programs to call: reads a signal that may be in memory which the CPU cannot load from. */
 GSHMEM_API uint64_t gshmem_path_signal_fetch(const uint64_t *sig_addr);

@@ -36,6 +36,16 @@ typedef enum gshmem_status {
 #undef X
 } gshmem_status_t;
 
+/* Before each function that returns a status: compilers warn where a program ignores it, unless
+ * GSHMEM_NO_WARN_UNUSED is defined. In CUDA sources functions that kernels can call too do not
+ * warn, since a kernel has nowhere to return a status to. What is ignored nevertheless makes the
+ * exit status 1 (gshmem_last_error). */
+#ifdef GSHMEM_NO_WARN_UNUSED
+#define GSHMEM_NODISCARD
+#else
+#define GSHMEM_NODISCARD __attribute__((warn_unused_result))
+#endif
+
 #ifdef __cplusplus
 }
 #endif

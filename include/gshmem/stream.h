@@ -40,21 +40,31 @@ typedef struct CUstream_st *gshmem_stream_t;
 
 /* Like the calls without _on_stream. The put or get is complete before the next work on the stream
  * begins. */
-GSHMEM_API gshmem_status_t gshmem_putmem_on_stream(void *dest, const void *source, size_t bytes,
-                                                   int pe, gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_getmem_on_stream(void *dest, const void *source, size_t bytes,
-                                                   int pe, gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_putmem_on_stream(void *dest, const void *source,
+                                                                    size_t bytes, int pe,
+                                                                    gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_getmem_on_stream(void *dest, const void *source,
+                                                                    size_t bytes, int pe,
+                                                                    gshmem_stream_t stream);
 /* Complete after gshmem_quiet_on_stream. */
-GSHMEM_API gshmem_status_t gshmem_putmem_nbi_on_stream(void *dest, const void *source, size_t bytes,
-                                                       int pe, gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_getmem_nbi_on_stream(void *dest, const void *source, size_t bytes,
-                                                       int pe, gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_iputmem_on_stream(void *dest, const void *source, ptrdiff_t dst,
-                                                    ptrdiff_t sst, size_t element, size_t n, int pe,
-                                                    gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_igetmem_on_stream(void *dest, const void *source, ptrdiff_t dst,
-                                                    ptrdiff_t sst, size_t element, size_t n, int pe,
-                                                    gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_putmem_nbi_on_stream(void *dest,
+                                                                        const void *source,
+                                                                        size_t bytes, int pe,
+                                                                        gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_getmem_nbi_on_stream(void *dest,
+                                                                        const void *source,
+                                                                        size_t bytes, int pe,
+                                                                        gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_iputmem_on_stream(void *dest, const void *source,
+                                                                     ptrdiff_t dst, ptrdiff_t sst,
+                                                                     size_t element, size_t n,
+                                                                     int pe,
+                                                                     gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_igetmem_on_stream(void *dest, const void *source,
+                                                                     ptrdiff_t dst, ptrdiff_t sst,
+                                                                     size_t element, size_t n,
+                                                                     int pe,
+                                                                     gshmem_stream_t stream);
 
 /* A put of one value of up to 16 bytes, copied by the call. The typed p_on_stream are wrappers of
  * it. */
@@ -65,21 +75,19 @@ GSHMEM_API gshmem_status_t gshmem_path_p_on_stream(void *dest, const void *value
 
 /* A put, then an update of the signal. The target does not see the new signal before the data. nbi:
  * complete after gshmem_quiet_on_stream. */
-GSHMEM_API gshmem_status_t gshmem_putmem_signal_on_stream(void *dest, const void *source,
-                                                          size_t bytes, uint64_t *sig_addr,
-                                                          uint64_t signal, int signal_op, int pe,
-                                                          gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_putmem_signal_nbi_on_stream(void *dest, const void *source,
-                                                              size_t bytes, uint64_t *sig_addr,
-                                                              uint64_t signal, int signal_op,
-                                                              int pe, gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t
+gshmem_putmem_signal_on_stream(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                               uint64_t signal, int signal_op, int pe, gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t
+gshmem_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                                   uint64_t signal, int signal_op, int pe, gshmem_stream_t stream);
 /* signal_op: GSHMEM_SIGNAL_SET or GSHMEM_SIGNAL_ADD. */
-GSHMEM_API gshmem_status_t gshmem_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal,
-                                                      int signal_op, int pe,
-                                                      gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp,
-                                                              uint64_t value,
-                                                              gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_signal_op_on_stream(uint64_t *sig_addr,
+                                                                       uint64_t signal,
+                                                                       int signal_op, int pe,
+                                                                       gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_signal_wait_until_on_stream(
+    uint64_t *sig_addr, int cmp, uint64_t value, gshmem_stream_t stream);
 
 /* The typed wait_until_on_stream, wait_until_all_on_stream and wait_until_all_vector_on_stream are
  * wrappers of these. If vector is 1, values is an array that must exist until the operation has
@@ -96,46 +104,50 @@ GSHMEM_API gshmem_status_t gshmem_path_wait_all_on_stream(enum gshmem_type type,
 
 /* quiet: the next work on the stream begins when all operations of this PE on the default context
  * are complete. sync and barrier: it begins when all PEs of the team have arrived. */
-GSHMEM_API gshmem_status_t gshmem_quiet_on_stream(gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_team_sync_on_stream(gshmem_team_t team, gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_sync_all_on_stream(gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_barrier_on_stream(gshmem_team_t team, gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_barrier_all_on_stream(gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_quiet_on_stream(gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_sync_on_stream(gshmem_team_t team,
+                                                                       gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_sync_all_on_stream(gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_barrier_on_stream(gshmem_team_t team,
+                                                                     gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_barrier_all_on_stream(gshmem_stream_t stream);
 
 /* Like the collectives without _on_stream. */
-GSHMEM_API gshmem_status_t gshmem_broadcastmem_on_stream(gshmem_team_t team, void *dest,
-                                                         const void *source, size_t bytes, int root,
-                                                         gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_fcollectmem_on_stream(gshmem_team_t team, void *dest,
-                                                        const void *source, size_t bytes,
-                                                        gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_alltoallmem_on_stream(gshmem_team_t team, void *dest,
-                                                        const void *source, size_t bytes,
-                                                        gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_reduce_on_stream(gshmem_team_t team, enum gshmem_type type,
-                                                   enum gshmem_op op, void *dest,
-                                                   const void *source, size_t n,
-                                                   gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, enum gshmem_type type,
-                                                          enum gshmem_op op, void *dest,
-                                                          const void *source, size_t n,
-                                                          gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_broadcastmem_on_stream(gshmem_team_t team,
+                                                                          void *dest,
+                                                                          const void *source,
+                                                                          size_t bytes, int root,
+                                                                          gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_fcollectmem_on_stream(
+    gshmem_team_t team, void *dest, const void *source, size_t bytes, gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_alltoallmem_on_stream(
+    gshmem_team_t team, void *dest, const void *source, size_t bytes, gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_reduce_on_stream(gshmem_team_t team,
+                                                                    enum gshmem_type type,
+                                                                    enum gshmem_op op, void *dest,
+                                                                    const void *source, size_t n,
+                                                                    gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t
+gshmem_reducescatter_on_stream(gshmem_team_t team, enum gshmem_type type, enum gshmem_op op,
+                               void *dest, const void *source, size_t n, gshmem_stream_t stream);
 
 /* collect: the number of bytes may differ between PEs. alltoalls: blocks with gaps. inscan, exscan:
  * prefix sums over the PEs. */
-GSHMEM_API gshmem_status_t gshmem_collectmem_on_stream(gshmem_team_t team, void *dest,
-                                                       const void *source, size_t bytes,
-                                                       gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_alltoallsmem_on_stream(gshmem_team_t team, void *dest,
-                                                         const void *source, ptrdiff_t dst,
-                                                         ptrdiff_t sst, size_t element, size_t n,
-                                                         gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_inscan_on_stream(gshmem_team_t team, enum gshmem_type type,
-                                                   void *dest, const void *source, size_t n,
-                                                   gshmem_stream_t stream);
-GSHMEM_API gshmem_status_t gshmem_exscan_on_stream(gshmem_team_t team, enum gshmem_type type,
-                                                   void *dest, const void *source, size_t n,
-                                                   gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_collectmem_on_stream(
+    gshmem_team_t team, void *dest, const void *source, size_t bytes, gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t
+gshmem_alltoallsmem_on_stream(gshmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
+                              ptrdiff_t sst, size_t element, size_t n, gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_inscan_on_stream(gshmem_team_t team,
+                                                                    enum gshmem_type type,
+                                                                    void *dest, const void *source,
+                                                                    size_t n,
+                                                                    gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_exscan_on_stream(gshmem_team_t team,
+                                                                    enum gshmem_type type,
+                                                                    void *dest, const void *source,
+                                                                    size_t n,
+                                                                    gshmem_stream_t stream);
 
 /* ---- Modules that the program loads by the driver --------------------------------------------
  *
@@ -144,10 +156,10 @@ GSHMEM_API gshmem_status_t gshmem_exscan_on_stream(gshmem_team_t team, enum gshm
  * below. Their source includes gshmem_device.h and is compiled without -rdc. Call finalize before
  * the module is unloaded; the end of the job does the same. On the host device the calls fail with
  * GSHMEM_ERR_UNSUPPORTED: kernels of its PTX modules find the job by themselves. */
-GSHMEM_API gshmem_status_t gshmem_cumodule_init(void *module);
-GSHMEM_API gshmem_status_t gshmem_cumodule_finalize(void *module);
-GSHMEM_API gshmem_status_t gshmem_culibrary_init(void *library);
-GSHMEM_API gshmem_status_t gshmem_culibrary_finalize(void *library);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_cumodule_init(void *module);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_cumodule_finalize(void *module);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_culibrary_init(void *library);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_culibrary_finalize(void *library);
 
 /* ---- Not for programs to call ---------------------------------------------------------------- */
 

@@ -27,7 +27,8 @@
       "handler: make the exit status 1 where it would be 0, or ignore the failure")                \
     X(CHECK, NULL, CHOICE, "off", (OFF, STRICT, MEMORY),                                           \
       "strict: the first call that fails, of the host or of a kernel, ends the job; memory: "      \
-      "each operation is compared with the objects that were allocated (set it on all PEs)")       \
+      "each operation is compared with the objects that were allocated and with the program's "    \
+      "variables (set it on all PEs)")                                                             \
     X(BOOTSTRAP, NULL, STRING, "auto", NULL,                                                       \
       "who starts the job: auto, run, pmix, pmi, uid, mpi, single, or the path of a module")       \
     X(INIT_TIMEOUT, NULL, SECONDS, "60", "1..86400",                                               \

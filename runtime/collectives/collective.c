@@ -12,6 +12,7 @@
 #include "runtime/job/extensions.h"
 #include "runtime/job/job.h"
 #include "runtime/job/ranges.h"
+#include "runtime/memory/checked.h"
 #include "runtime/memory/data.h"
 #include "runtime/memory/map.h"
 #include "runtime/node/choose_device.h"
@@ -89,6 +90,8 @@ static gshmem_status_t barrier_team(gshmem_team_t team, const char *call)
 
     if (!job)
         return status;
+    if (GSHMEM_UNLIKELY(job->checked != NULL))
+        checked_review(job->checked, call);
     met = sync_team(team, call); /* also where the quiet failed, since others wait for this PE */
     return status ? status : met;
 }
@@ -177,7 +180,7 @@ static gshmem_status_t collective_collect(gshmem_team_t team, void *dest, size_t
         (status = places_find_one(&c, t, &c.source, "source", source, bytes)))
         return collective_refuse(&c, status);
     c.bytes = bytes;
-    c.bounded = room != SIZE_MAX;
+    c.bounded = room != SIZE_MAX || job->checked;
     c.dest.room = room < c.dest.room ? room : c.dest.room;
     return collect_sized(&c);
 }

@@ -3,6 +3,7 @@
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/memory/checked.h"
 #include "runtime/memory/data.h"
 #include "runtime/memory/map.h"
 #include "runtime/teams/context.h"
@@ -34,7 +35,7 @@ static __attribute__((cold)) gshmem_status_t refuse_place(const struct call *c,
 
 /* The tables of the team's view say where members' copies are, for objects in the heap or in the
  * executable's variables. The NIC heap is behind the heap, and variables of libraries are behind
- * the executable's. */
+ * the executable's. With GSHMEM_CHECK=memory the heap's objects come here, too. */
 gshmem_status_t places_find_other(const struct call *c, const struct team *t, struct place *p,
                                         const char *which, size_t bytes)
 {
@@ -45,14 +46,21 @@ gshmem_status_t places_find_other(const struct call *c, const struct team *t, st
     if (!found || l.reserved || atomicity_is_device(l.atomicity) ||
         (s->variables && !t->data_mapped))
         return refuse_place(c, t, which, &l, p->mine, bytes);
+    gshmem_status_t status = context_check(&l, p->mine, bytes, c->name, true);
+    if (status)
+        return status;
     p->room = s->bytes - l.offset;
+    if (job->checked)
+        p->room = checked_room(job->checked, p->mine, p->room);
     if (s->variables) {
         const struct data_segment *of = &job->data->segment[l.segment - SEGMENT_DATA];
         p->peer = t->view.data.peer;
         p->offset = of->offset - job->data->segment[0].offset + l.offset;
         p->name = PLACE_IN_DATA + p->offset;
+    } else if (l.segment == SEGMENT_HEAP) { /* objects are checked */
+        p->offset = p->name = l.offset;
     } else {
-        p->offset = t->view.heap.bytes + l.offset;
+        p->offset = job->map->segment[SEGMENT_HEAP].bytes + l.offset;
         p->name = PLACE_IN_NICS + l.offset;
     }
     return GSHMEM_OK;

@@ -12,6 +12,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/memory/tree.h"
+#include "runtime/memory/variables.h"
 #include "runtime/where/symbols.h"
 
 enum {
@@ -37,6 +38,7 @@ struct checked {
     struct tree objects; /* those that live, and freed ones whose place is not taken again */
     struct checked_object *oldest, **newest; /* freed */
     size_t freed;
+    struct checked_variables *variables;
 };
 
 static struct checked_object *object_of(struct tree_node *node)
@@ -123,10 +125,25 @@ static void zone_fill(const struct checked_object *o)
         memset((void *)(o->at + o->bytes), PATTERN, CHECKED_ZONE);
 }
 
-static void zone_check(const struct checked_object *o, const char *call)
+/* The object behind the zone may be the one that was meant. */
+static void zone_name_next(const struct checked *c, const struct checked_object *o, char *text,
+                           size_t size)
+{
+    const uintptr_t end = o->at + o->bytes;
+    const struct checked_object *next =
+        object_of(tree_at_least(&c->objects, at_address(end + CHECKED_ZONE)));
+
+    text[0] = 0;
+    if (next && !next->freed && next->at - end < 2 * (size_t)CHECKED_ZONE)
+        snprintf(text, size, ", which is %zu B in front of the object of %zu B at %p",
+                 next->at - end, next->bytes, (void *)next->at);
+}
+
+/* Each write is reported once. */
+static void zone_check(const struct checked *c, const struct checked_object *o, const char *call)
 {
     const unsigned char *zone = (const unsigned char *)(o->at + o->bytes);
-    char from[160];
+    char from[160], next[120];
     size_t first = 0;
 
     if (!o->zone)
@@ -136,10 +153,12 @@ static void zone_check(const struct checked_object *o, const char *call)
     if (first == CHECKED_ZONE)
         return;
     checked_name(from, sizeof from, o->from);
+    zone_name_next(c, o, next, sizeof next);
     fail(GSHMEM_ERR_ARGUMENT,
          "%s: the program has written behind the object of %zu B at %p, first %zu B behind its "
-         "end; it is from %s in %s",
-         call, o->bytes, (void *)o->at, first, o->call, from);
+         "end%s; it is from %s in %s",
+         call, o->bytes, (void *)o->at, first, next, o->call, from);
+    zone_fill(o);
 }
 
 /* ---- Objects ---- */
@@ -186,22 +205,27 @@ struct checked *checked_start(void)
 {
     struct checked *c = calloc(1, sizeof *c);
 
-    if (!c)
+    if (!c || !(c->variables = variables_start())) {
+        free(c);
         return NULL;
+    }
     c->objects = tree_empty();
     c->newest = &c->oldest;
     pthread_mutex_init(&c->lock, NULL);
     return c;
 }
 
-void checked_review(struct checked *c)
+void checked_review(struct checked *c, const char *call)
 {
-    struct checked_object *o = c ? object_of(tree_last(&c->objects)) : NULL;
-
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    struct checked_object *o = object_of(tree_last(&c->objects));
     for (; o; o = object_of(tree_before(&c->objects, at_address(o->at)))) {
         if (!o->freed)
-            zone_check(o, "gshmem_finalize");
+            zone_check(c, o, call);
     }
+    pthread_mutex_unlock(&c->lock);
 }
 
 void checked_stop(struct checked *c)
@@ -214,6 +238,7 @@ void checked_stop(struct checked *c)
         tree_erase(&c->objects, &o->by_address);
         free(o);
     }
+    variables_stop(c->variables);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -249,7 +274,7 @@ void checked_leave(struct checked *c, const void *object, const char *call)
     struct checked_object *o =
         object_of(tree_at_most(&c->objects, at_address((uintptr_t)object)));
     if (o && o->at == (uintptr_t)object && !o->freed) {
-        zone_check(o, call);
+        zone_check(c, o, call);
         o->freed = true;
         o->freed_from = find_caller();
         *c->newest = o;
@@ -261,6 +286,26 @@ void checked_leave(struct checked *c, const void *object, const char *call)
 }
 
 /* ---- Accesses ---- */
+
+void checked_enter_variables(struct checked *c, uintptr_t base, size_t bytes)
+{
+    variables_enter(c->variables, base, bytes);
+}
+
+size_t checked_room(struct checked *c, const void *at, size_t most)
+{
+    const struct variable *v = variables_find(c->variables, (uintptr_t)at);
+
+    if (v && (uintptr_t)at - v->at < v->bytes)
+        return v->bytes - ((uintptr_t)at - v->at);
+    pthread_mutex_lock(&c->lock);
+    const struct checked_object *o =
+        object_of(tree_at_most(&c->objects, at_address((uintptr_t)at)));
+    if (o && !o->freed && (uintptr_t)at - o->at < o->bytes)
+        most = o->bytes - ((uintptr_t)at - o->at);
+    pthread_mutex_unlock(&c->lock);
+    return most;
+}
 
 /* What is wrong with an access: o is the object there, or before it; NULL: there is none. */
 static void explain_access(const struct checked_object *o, uintptr_t first, size_t bytes,
@@ -291,10 +336,21 @@ static void explain_access(const struct checked_object *o, uintptr_t first, size
                  o->call, from);
 }
 
+static gshmem_status_t refuse_access(const void *at, size_t bytes, const char *call, bool here,
+                                     const char *why)
+{
+    char caller[160] = "";
+
+    if (here)
+        checked_name(caller, sizeof caller, find_caller());
+    return fail(GSHMEM_ERR_NOT_SYMMETRIC, "%s of %zu B at %p%s%s: %s", call, bytes, at,
+                here ? ", in " : "", caller, why);
+}
+
 gshmem_status_t checked_access(struct checked *c, const void *at, size_t bytes, const char *call,
                                bool here)
 {
-    char why[600] = "", caller[160] = "";
+    char why[600] = "";
 
     if (!bytes)
         return GSHMEM_OK;
@@ -307,8 +363,28 @@ gshmem_status_t checked_access(struct checked *c, const void *at, size_t bytes, 
     pthread_mutex_unlock(&c->lock);
     if (!why[0])
         return GSHMEM_OK;
-    if (here)
-        checked_name(caller, sizeof caller, find_caller());
-    return fail(GSHMEM_ERR_NOT_SYMMETRIC, "%s of %zu B at %p%s%s: %s", call, bytes, at,
-                here ? ", in " : "", caller, why);
+    return refuse_access(at, bytes, call, here, why);
+}
+
+gshmem_status_t checked_variable(struct checked *c, const void *at, size_t bytes, const char *call,
+                                 bool here)
+{
+    const struct variable *v = variables_find(c->variables, (uintptr_t)at);
+    const size_t inside = v ? (uintptr_t)at - v->at : 0;
+    char why[300];
+
+    if (bytes == 0 || (v && inside < v->bytes && bytes <= v->bytes - inside))
+        return GSHMEM_OK;
+    if (v && inside < v->bytes)
+        snprintf(why, sizeof why, "it would run %zu B past the end of the variable %s of %zu B",
+                 inside + bytes - v->bytes, v->name, v->bytes);
+    else if (!variables_are_known(c->variables, (uintptr_t)at))
+        return GSHMEM_OK;
+    else if (v)
+        snprintf(why, sizeof why,
+                 "no variable is there; it is %zu B past the end of the variable %s of %zu B",
+                 inside - v->bytes, v->name, v->bytes);
+    else
+        snprintf(why, sizeof why, "no variable is there");
+    return refuse_access(at, bytes, call, here, why);
 }

@@ -218,8 +218,6 @@ static size_t find_keep(const struct node *node)
 
 gshmem_status_t heap_start(struct job *j, heap_pins_fn *pins)
 {
-    if (settings_number(SETTING_CHECK) == CHOICE_CHECK_MEMORY && !(j->checked = checked_start()))
-        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for GSHMEM_CHECK=memory");
     j->heap = new_heap((struct heap){
         .node = j->node,
         .in_file = node_heap_offset(&j->node->layout, j->node->index),

@@ -233,11 +233,6 @@ static void take_crash(int number, siginfo_t *info, void *context)
 
 /* ---- Life ---- */
 
-static bool crash_is_ours(const struct sigaction *action)
-{
-    return action->sa_flags & SA_SIGINFO && action->sa_sigaction == take_crash;
-}
-
 static void use_alternate_stack(void)
 {
     stack_t now, ours = {.ss_size = ALTERNATE_BYTES};
@@ -268,11 +263,10 @@ void crash_begin(int pe)
     }
 }
 
+/* The handlers stay: a process that crashes when it has left the job, in a function of atexit for
+ * one, ends the job all the same. Code of kernels may be unloaded from now on. */
 void crash_end(void)
 {
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        struct sigaction now;
-        if (sigaction(signals[i], NULL, &now) == 0 && crash_is_ours(&now))
-            signal(signals[i], SIG_DFL);
-    }
+    crash.name_thread = NULL;
+    crash.in_kernel = NULL;
 }

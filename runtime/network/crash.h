@@ -5,7 +5,7 @@
 #define GSHMEM_RUNTIME_NETWORK_CRASH_H
 
 void crash_begin(int pe);
-/* The signals are as they were, unless the program has changed them since. */
+/* The PE has left the job. It says of a crash all the same, but no more of kernels. */
 void crash_end(void);
 
 #endif

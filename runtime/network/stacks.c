@@ -2,11 +2,13 @@
 #include "runtime/network/stacks.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -25,12 +27,14 @@ enum {
 /* ---- A thread that runs: a signal's handler takes its stack ----
  *
  * Only to threads that run: to one that sleeps in a system call a signal would be a change, since
- * some calls end by it. And only where the program has left the signal alone. */
+ * some calls end by it. And only where the program has left the signal alone; the host device uses
+ * it, too, whose handler gets the signals that are not ours. */
 
 static struct {
     _Atomic int32_t tid; /* the thread whose handler may write; 0: none */
     _Atomic bool done;
     struct where_thread *to;
+    struct sigaction before; /* what the signal did: nothing, or the host device's */
 } sample;
 
 static void take_own_stack(int number, siginfo_t *info, void *context)
@@ -39,8 +43,6 @@ static void take_own_stack(int number, siginfo_t *info, void *context)
     int32_t tid = (int32_t)syscall(SYS_gettid);
     void *frame[HANDLER_FRAMES + WHERE_FRAMES];
 
-    (void)number;
-    (void)info;
     /* acquire: pairs with the release in sample_by_signal; a handler that is late finds 0 */
     if (atomic_compare_exchange_strong_explicit(&sample.tid, &tid, -1, memory_order_acquire,
                                                 memory_order_relaxed)) {
@@ -54,17 +56,30 @@ static void take_own_stack(int number, siginfo_t *info, void *context)
             to->frame[to->frames++] = (uint64_t)(uintptr_t)frame[i];
         /* release: pairs with the acquire in sample_by_signal */
         atomic_store_explicit(&sample.done, true, memory_order_release);
+    } else if (sample.before.sa_handler != SIG_DFL) {
+        sample.before.sa_sigaction(number, info, context);
     }
     errno = error;
 }
 
+static bool may_replace(const struct sigaction *action)
+{
+    Dl_info info;
+
+    if (action->sa_handler == SIG_DFL)
+        return true;
+    return action->sa_flags & SA_SIGINFO &&
+           dladdr((void *)(uintptr_t)action->sa_sigaction, &info) && info.dli_fname &&
+           strstr(info.dli_fname, "libgshmem_host.so");
+}
+
 static void sample_by_signal(struct where_thread *t)
 {
-    struct sigaction before,
-        ours = {.sa_sigaction = take_own_stack, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    const struct sigaction ours = {.sa_sigaction = take_own_stack,
+                                   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     int32_t tid = t->tid;
 
-    if (sigaction(STACK_SIGNAL, NULL, &before) != 0 || before.sa_handler != SIG_DFL ||
+    if (sigaction(STACK_SIGNAL, NULL, &sample.before) != 0 || !may_replace(&sample.before) ||
         sigaction(STACK_SIGNAL, &ours, NULL) != 0)
         return;
     sample.to = t;
@@ -82,7 +97,7 @@ static void sample_by_signal(struct where_thread *t)
             clock_sleep(CLOCK_MS);
         atomic_store_explicit(&sample.tid, 0, memory_order_relaxed);
     }
-    sigaction(STACK_SIGNAL, &before, NULL);
+    sigaction(STACK_SIGNAL, &sample.before, NULL);
 }
 
 void stacks_prepare(void)
@@ -170,7 +185,7 @@ static void guess_stack(const struct where_page *page, struct where_thread *t)
 
 /* ---- All threads ---- */
 
-/* Whether it lives, and is the program's. */
+/* Whether it lives, and is the program's, or runs a kernel of the program's on the CPU. */
 static bool read_state(struct where_thread *t, const struct threads_one *of_main)
 {
     struct threads_one one;
@@ -179,6 +194,8 @@ static bool read_state(struct where_thread *t, const struct threads_one *of_main
         return false;
     snprintf(t->name, sizeof t->name, "%.*s", (int)sizeof t->name - 1, one.name);
     t->state = one.state;
+    if (strcmp(one.name, "gshmem-worker") == 0)
+        return one.state == 'R';
     return !threads_has_ended(&one) && !threads_is_a_library(&one, of_main);
 }
 

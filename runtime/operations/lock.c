@@ -127,9 +127,9 @@ static inline gshmem_status_t load_place(struct lock_halves *l, uint32_t *place)
     return GSHMEM_OK;
 }
 
-static void store_place(struct lock_halves *l, uint32_t place)
+static gshmem_status_t store_place(struct lock_halves *l, uint32_t place)
 {
-    gshmem_uint32_atomic_set(&l->place, place, job->pe);
+    return gshmem_uint32_atomic_set(&l->place, place, job->pe);
 }
 
 static gshmem_status_t fail_lost(const char *call)
@@ -252,11 +252,12 @@ static gshmem_status_t lock_enter(struct lock_halves *l, int home)
         return lock_fail_held("gshmem_set_lock");
     if (place & LOST)
         return fail_lost("gshmem_set_lock");
-    store_place(l, WAITING);
+    if ((status = store_place(l, WAITING)))
+        return status;
     atomic_thread_fence(memory_order_release); /* before the tail leads other PEs to this place */
     if ((status = lock_update(GSHMEM_AMO_SWAP, &l->tail, (uint32_t)job->pe + 1, 0, &last, home))) {
-        store_place(l, 0);
-        return status;
+        const gshmem_status_t stored = store_place(l, 0);
+        return stored ? stored : status;
     }
     if (last && (status = queue_up(l, (int)last - 1)))
         return status;
@@ -328,14 +329,14 @@ static gshmem_status_t try_to_enter(struct lock_halves *l, int home, bool *taken
     /* A read first: a write would take the cache line from the PEs that use it. */
     if ((status = lock_update(GSHMEM_AMO_FETCH, &l->tail, 0, 0, &last, home)) || last)
         return status ? status : look_after(l, home, (int)last - 1);
-    store_place(l, HELD);
+    if ((status = store_place(l, HELD)))
+        return status;
     atomic_thread_fence(memory_order_release); /* before the tail leads other PEs to this place */
     status = lock_update(GSHMEM_AMO_COMPARE_SWAP, &l->tail, (uint32_t)job->pe + 1, 0, &last, home);
     *taken = !status && !last;
-    if (!*taken)
-        store_place(l, 0);
+    const gshmem_status_t stored = *taken ? GSHMEM_OK : store_place(l, 0);
     atomic_thread_fence(memory_order_acquire); /* pairs with the fence in gshmem_clear_lock */
-    return status;
+    return status ? status : stored;
 }
 
 int gshmem_test_lock(long *lock)
@@ -400,7 +401,8 @@ static gshmem_status_t lock_let_go(struct lock_halves *l, int home)
     if (!next && !is_free && leave_behind(l, &next))
         return status;
     /* This PE's place first: once the next PE has the lock, threads of this one may enter again. */
-    store_place(l, 0);
+    if ((status = store_place(l, 0)))
+        return status;
     return next ? lock_update(GSHMEM_AMO_AND, &l->place, ~WAITING, 0, NULL, (int)next - 1)
                 : GSHMEM_OK;
 }

@@ -15,6 +15,7 @@
 #include "runtime/network/wait_shown.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/operations/wait_values.h"
+#include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
 #include "runtime/where/record.h"
 
@@ -42,7 +43,7 @@ static gshmem_status_t set_check(const char *call, enum gshmem_type type, const 
         answer = wait_until_check_aligned(call, type, ivars);
     if (!answer && !values && (n || !vector))
         answer = fail(GSHMEM_ERR_ARGUMENT, "%s: cmp_values is NULL", call);
-    return answer;
+    return answer ? answer : context_check_own(ivars, gshmem_bytes(n, type_bytes(type)), call);
 }
 
 /* Copies elements that the CPU cannot load to where it polls them. */

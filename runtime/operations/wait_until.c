@@ -64,7 +64,7 @@ gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *
     *bytes = type_bytes(type);
     if (!status && n)
         status = wait_until_check_aligned(call, type, ivars);
-    return status ? status : context_check_own(ivars, n * *bytes, call);
+    return status ? status : context_check_own(ivars, gshmem_bytes(n, *bytes), call);
 }
 
 static gshmem_status_t wait_until_check_one(const char *call, enum gshmem_type type,
@@ -235,12 +235,12 @@ uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value)
 
 uint64_t gshmem_path_signal_fetch(const uint64_t *sig_addr)
 {
-    gshmem_status_t status;
+    gshmem_status_t status = context_check_own(sig_addr, sizeof *sig_addr, "signal_fetch");
     uint64_t seen = 0;
 
-    if (!wait_until_in_device(sig_addr)) /* acquire: as gshmem_signal_fetch has it */
+    if (!status && !wait_until_in_device(sig_addr)) /* acquire: as gshmem_signal_fetch has it */
         return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
-    if ((status = load_from_device(GSHMEM_TYPE_UINT64, sig_addr, &seen)))
+    if (status || (status = load_from_device(GSHMEM_TYPE_UINT64, sig_addr, &seen)))
         gshmem_raise(status);
     return seen;
 }

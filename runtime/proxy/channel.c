@@ -239,6 +239,18 @@ static enum step pass_fence(struct proxy_channel *c, const struct gshmem_command
     return STEP_TAKEN;
 }
 
+static enum step take_check(struct proxy_channel *c, const struct gshmem_command *check,
+                            struct passage *p)
+{
+    const gshmem_status_t status = command_check(check, c->way);
+
+    if (status == TRANSPORT_FULL)
+        return STEP_FULL;
+    c->taken += p->slots;
+    channel_end(p, status);
+    return STEP_TAKEN;
+}
+
 static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uint64_t *bytes)
 {
     struct passage *p = passage_at(c, c->taken);
@@ -265,6 +277,8 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
         channel_end(p, c->way->flush(c->way->context));
         return STEP_TAKEN;
     }
+    if (first.kind == GSHMEM_COMMAND_CHECK && !first.more)
+        return take_check(c, &first, p);
     gshmem_status_t status =
         first.more && !pair
             ? fail(GSHMEM_ERR_ARGUMENT,
@@ -366,28 +380,44 @@ bool channel_has_work(const struct proxy_channel *c)
     return !is_held_back(c, &m);
 }
 
-bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char *text, size_t size)
+uint64_t channel_stalled(struct proxy_channel *c, uint64_t now)
 {
-    struct gshmem_slot slot;
-
     channel_settle(c);
-    if (c->finished != c->watched.finished || c->finished == c->taken) {
+    const bool due = c->finished != c->taken || c->stuck;
+    if (c->finished != c->watched.finished || !due) {
         c->watched.finished = c->finished;
         c->watched.since = now;
         c->watched.reported = false;
-        return false;
     }
-    if (c->watched.reported || now - c->watched.since < limit)
+    return due ? now - c->watched.since : 0;
+}
+
+int channel_describe(const struct proxy_channel *c, char *text, size_t size)
+{
+    struct gshmem_slot slot;
+    const bool more = read_slot(c, c->taken, &slot);
+    struct passage first = {.word = more ? slot.word[0] : 0};
+
+    if (c->finished != c->taken)
+        first = *passage_at(c, c->finished);
+    snprintf(text, size,
+             "%s in a kernel, to PE %d, at position %llu of its channel: %llu positions are posted "
+             "and not done%s",
+             command_name(&first), command_pe(&first), (unsigned long long)c->finished,
+             (unsigned long long)(c->taken - c->finished), more ? ", more wait behind them" : "");
+    return command_pe(&first);
+}
+
+bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char *text, size_t size)
+{
+    const uint64_t stalled = channel_stalled(c, now);
+    char what[200];
+
+    if (c->watched.reported || !stalled || stalled < limit)
         return false;
     c->watched.reported = true;
-    const struct passage *first = passage_at(c, c->finished);
-    bool more = read_slot(c, c->taken, &slot);
-    snprintf(
-        text, size,
-        "%s in a kernel, to PE %d, at position %llu of its channel: nothing has been completed for "
-        "%llu s; %llu positions are posted and not done%s",
-        command_name(first), command_pe(first), (unsigned long long)c->finished,
-        (unsigned long long)((now - c->watched.since) / 1000000000u),
-        (unsigned long long)(c->taken - c->finished), more ? ", more wait behind them" : "");
+    channel_describe(c, what, sizeof what);
+    snprintf(text, size, "%s; nothing has been completed for %llu s", what,
+             (unsigned long long)(stalled / 1000000000u));
     return true;
 }

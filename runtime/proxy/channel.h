@@ -54,6 +54,11 @@ void channel_answer(const struct proxy_way *way, const struct proxy_answer *a);
  * its limit. */
 bool channel_has_work(const struct proxy_channel *c);
 
+/* For how many ns nothing has been completed although something is due; 0: nothing is due. */
+uint64_t channel_stalled(struct proxy_channel *c, uint64_t now);
+/* The first command that is due, and the number of positions; returns its PE. */
+int channel_describe(const struct proxy_channel *c, char *text, size_t size);
+
 /* For the watchdog: whether the commands in flight have not advanced for `limit` ns; true once for
  * each time that they stall. text then names the first command, and their number. */
 bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char *text,

@@ -28,6 +28,7 @@ static const char *const calls[] = {
     [GSHMEM_COMMAND_REFUSE_WAIT] = "a wait",
     [GSHMEM_COMMAND_FENCE] = "fence",
     [GSHMEM_COMMAND_FLUSH] = "a wait",
+    [GSHMEM_COMMAND_CHECK] = "a call",
 };
 
 enum { KINDS = sizeof calls / sizeof calls[0] };
@@ -226,6 +227,18 @@ static gshmem_status_t command_refuse(const struct translation *t)
     return fail(GSHMEM_ERR_ARGUMENT,
                 "%s in a kernel with PE %lld at %#llx: its context has no such PE",
                 command_name(t->passage), (long long)c->size, (unsigned long long)c->address);
+}
+
+gshmem_status_t command_check(const struct gshmem_command *c, const struct proxy_way *way)
+{
+    uint64_t offset;
+    int segment;
+
+    if (c->pe >= (uint32_t)way->n_pes)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel with PE %u: the job has PEs 0..%d",
+                    refuse_name(c), c->pe, way->n_pes - 1);
+    return way->aim(way->context, c->address, c->size, (int)c->pe, refuse_name(c), &segment,
+                    &offset);
 }
 
 gshmem_status_t command_translate(const struct gshmem_command *first,

@@ -31,6 +31,9 @@ bool command_continues(const struct gshmem_command *first, const struct gshmem_c
 const char *command_name(const struct passage *p);
 int command_pe(const struct passage *p);
 
+/* For a GSHMEM_COMMAND_CHECK: fails with a line, or TRANSPORT_FULL. */
+gshmem_status_t command_check(const struct gshmem_command *c, const struct proxy_way *way);
+
 /* The request for it; all of *r except done and tag. Data that it sends or receives is in *p, which
  * must outlive it. Fails with a line that says what is wrong. */
 gshmem_status_t command_translate(const struct gshmem_command *first,

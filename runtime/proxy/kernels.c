@@ -66,7 +66,6 @@ static void kernels_look_after_all(struct network_source *source)
     struct service *s = (struct service *)source;
 
     kernels_look_after(s->job);
-    service_watch(s);
 }
 
 static gshmem_status_t kernels_make(struct job *j)
@@ -93,6 +92,7 @@ static gshmem_status_t kernels_make(struct job *j)
     };
     k->state.ctx.own = j->own_memory;
     k->state.flushes = j->flushes;
+    k->state.direct = !j->checked;
     context_serve_kernels(k->context, &k->state.ctx);
     log_info("kernels: %lld channels of %d commands; PEs of this node are %s", (long long)channels,
              1 << CHANNEL_SLOTS_LOG2,

@@ -85,9 +85,17 @@ static const char *const waits[] = {
     [GSHMEM_WAIT_TEST_ALL] = "test_all",
     [GSHMEM_WAIT_TEST_ANY] = "test_any",
     [GSHMEM_WAIT_TEST_SOME] = "test_some",
+    [GSHMEM_WAIT_FETCH] = "signal_fetch",
 };
 
 enum { WAITS = sizeof waits / sizeof waits[0] };
+
+const char *refuse_name(const struct gshmem_command *c)
+{
+    if (c->type)
+        return collectives[c->type < COLLECTIVES ? c->type : 0];
+    return waits[c->amo < WAITS ? c->amo : 0];
+}
 
 gshmem_status_t refuse_wait(const struct gshmem_command *c)
 {

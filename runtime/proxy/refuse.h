@@ -8,5 +8,7 @@
 gshmem_status_t refuse_collective(const struct gshmem_command *c);
 /* For a GSHMEM_COMMAND_REFUSE_WAIT. */
 gshmem_status_t refuse_wait(const struct gshmem_command *c);
+/* Which call a GSHMEM_COMMAND_CHECK is of. */
+const char *refuse_name(const struct gshmem_command *c);
 
 #endif

@@ -26,6 +26,8 @@
 #include "runtime/teams/team.h"
 #include "transport/optional.h"
 
+enum { SHOWN_NS = 300 * 1000 * 1000 }; /* how long commands stall before gshmem-where is told */
+
 /* ---- What channels call, with the lock held ---- */
 
 static gshmem_status_t resolve_command(void *context, uint64_t mine, uint64_t bytes, int pe,
@@ -249,18 +251,28 @@ static void service_wake_up(struct network_source *source)
     __atomic_store_n(((struct service *)source)->asleep, 0, __ATOMIC_RELAXED);
 }
 
-void service_watch(struct service *s)
+/* With the lock. The watchdog's line is said once, and gshmem-where is shown it all the time. */
+static void watch_channel(struct service *s, int i, uint64_t limit, service_show_fn *show)
 {
-    uint64_t limit = (uint64_t)settings_number(SETTING_WATCHDOG) * 1000000000u;
+    struct proxy_channel *c = s->channel[i];
+    const uint64_t now = clock_ns(), stalled = channel_stalled(c, now);
     char text[240];
 
-    if (!limit)
+    if (limit && channel_overdue(c, now, limit, text, sizeof text))
+        log_line(LOG_ERROR, "watchdog: %s", text);
+    if (stalled < SHOWN_NS)
         return;
+    const int pe = channel_describe(c, text, sizeof text);
+    show(s->job, i, pe, text, now - stalled);
+}
+
+void service_watch(struct service *s, service_show_fn *show)
+{
+    uint64_t limit = (uint64_t)settings_number(SETTING_WATCHDOG) * 1000000000u;
+
     mutex_take(&s->network->lock);
-    for (int i = 0; i < s->channels; i++) {
-        if (channel_overdue(s->channel[i], clock_ns(), limit, text, sizeof text))
-            log_line(LOG_ERROR, "watchdog: %s", text);
-    }
+    for (int i = 0; i < s->channels; i++)
+        watch_channel(s, i, limit, show);
     mutex_give(&s->network->lock);
 }
 

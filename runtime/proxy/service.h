@@ -40,8 +40,10 @@ struct service {
 gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_response *response,
                               uint32_t *asleep,
                               void (*look_after)(struct network_source *s));
-/* Reports channels that do not move, for the watchdog. */
-void service_watch(struct service *s);
+/* Channels whose first command does not complete: the watchdog logs them once; they are given to
+ * `show` all the time, with that command's PE and text. */
+typedef void service_show_fn(struct job *j, int channel, int pe, const char *text, uint64_t since);
+void service_watch(struct service *s, service_show_fn *show);
 /* After network_stop. */
 void service_stop(struct service *s);
 

@@ -1,12 +1,14 @@
-/* Waits in kernels of the host device, as gshmem-where shows them. A kernel's wait shows itself
- * again and again while it lasts, and does not say when it is over: a record that was not refreshed
- * is old, and is used again. */
+/* A kernel's wait is shown again and again while it lasts, and nobody says when it is over: a
+ * record that was not refreshed is old, and is used again. */
 #define _GNU_SOURCE
+#include "runtime/proxy/shown.h"
+
 #include <execinfo.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "device/device.h"
 #include "gshmem/device/state.h"
 #include "runtime/base/clock.h"
 #include "runtime/job/job.h"
@@ -14,6 +16,7 @@
 #include "runtime/node/node.h"
 #include "runtime/node/where_page.h"
 #include "runtime/proxy/kernels.h"
+#include "runtime/proxy/parts.h"
 #include "runtime/teams/team.h"
 
 enum {
@@ -27,14 +30,17 @@ static const char *const shown_call[] = {
     [GSHMEM_SHOWN_COLLECTIVE] = "a collective in a kernel",
 };
 
-/* The record of this thread of a kernel; else one that is old, or a new one. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The record whose text begins so; else one that is old, or a new one. */
 static struct where_wait *shown_record(struct node *node, const char *where, uint64_t now)
 {
     struct where_wait *old = NULL, *new = NULL;
 
     for (uint32_t left = node->kernel_records; left; left &= left - 1) {
         struct where_wait *w = &node->page->wait[__builtin_ctz(left)];
-        if (strncmp(w->text, where, WHERE_TEXT - 1) == 0 && now - w->seen < WHERE_KERNEL_NS)
+        if (strncmp(w->text, where, strnlen(where, WHERE_TEXT - 1)) == 0 &&
+            now - w->seen < WHERE_KERNEL_NS)
             return w;
         if (now - w->seen >= WHERE_KERNEL_NS)
             old = w;
@@ -48,10 +54,10 @@ static struct where_wait *shown_record(struct node *node, const char *where, uin
     return old ? old : new;
 }
 
-static void show_team(struct where_wait *w, const void *sync)
+static void show_team(struct where_wait *w, int team)
 {
     w->kind = WHERE_COLLECTIVE;
-    w->team = kernels_team_of_sync(job, sync);
+    w->team = team;
     const struct team *t = w->team >= 0 ? job->team[w->team] : NULL;
     for (int i = 0; t && i < t->n_pes; i++) {
         if (t->members[i] != job->pe)
@@ -59,41 +65,104 @@ static void show_team(struct where_wait *w, const void *sync)
     }
 }
 
+/* Begins to write a record, with the lock; NULL: there is none. key: how its text begins. */
+static struct where_wait *begin_record(struct node *node, const char *key, const char *call,
+                                       uint64_t now)
+{
+    struct where_wait *w = shown_record(node, key, now);
+
+    if (!w)
+        return NULL;
+    where_write_begin(w);
+    w->tid = 0;
+    w->seen = now;
+    w->peers = 0;
+    w->at = 0;
+    w->segment = w->team = -1;
+    w->kind = WHERE_NETWORK;
+    w->frames = 0;
+    snprintf(w->call, sizeof w->call, "%s", call);
+    return w;
+}
+
+/* Inlined: no frame of its own. */
+__attribute__((always_inline)) static inline void show_frames(struct where_wait *w)
+{
+    void *frame[FRAMES_OF_LIBRARY + WHERE_FRAMES];
+    const int n = backtrace(frame, FRAMES_OF_LIBRARY + WHERE_FRAMES);
+
+    for (int i = FRAMES_OF_LIBRARY; i < n; i++)
+        w->frame[w->frames++] = (uint64_t)(uintptr_t)frame[i];
+}
+
 void gshmem_device_show_wait(int kind, const void *object, const char *where)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    void *frame[FRAMES_OF_LIBRARY + WHERE_FRAMES];
     const uint64_t now = clock_ns();
-
     const bool first = kind & GSHMEM_SHOWN_FIRST;
 
     kind &= ~GSHMEM_SHOWN_FIRST;
     if (!job || job_is_over(job) || kind < 0 || kind > GSHMEM_SHOWN_COLLECTIVE)
         return;
     pthread_mutex_lock(&lock);
-    struct where_wait *w = shown_record(job->node, where, now);
+    struct where_wait *w = begin_record(job->node, where, shown_call[kind], now);
     if (w) {
-        where_write_begin(w);
-        w->tid = 0;
         w->since = first ? now : w->since;
-        w->seen = now;
-        w->peers = 0;
-        w->at = 0;
-        w->segment = w->team = -1;
-        snprintf(w->call, sizeof w->call, "%s", shown_call[kind]);
         snprintf(w->text, sizeof w->text, "%s", where);
-        w->kind = WHERE_NETWORK;
         if (kind == GSHMEM_SHOWN_VARIABLE) {
             w->kind = WHERE_VARIABLE;
             wait_show_object(w, object, 1);
         } else if (kind == GSHMEM_SHOWN_COLLECTIVE) {
-            show_team(w, object);
+            show_team(w, kernels_team_of_sync(job, object));
         }
-        int n = backtrace(frame, FRAMES_OF_LIBRARY + WHERE_FRAMES);
-        w->frames = 0;
-        for (int i = FRAMES_OF_LIBRARY; i < n; i++)
-            w->frame[w->frames++] = (uint64_t)(uintptr_t)frame[i];
+        show_frames(w);
         where_write_end(w);
     }
     pthread_mutex_unlock(&lock);
+}
+
+void shown_channel(struct job *j, int channel, int pe, const char *text, uint64_t since)
+{
+    char key[32];
+
+    if (job_is_over(j))
+        return;
+    snprintf(key, sizeof key, "channel %d: ", channel);
+    pthread_mutex_lock(&lock);
+    struct where_wait *w = begin_record(j->node, key, shown_call[GSHMEM_SHOWN_PROXY], clock_ns());
+    if (w) {
+        w->since = since;
+        snprintf(w->text, sizeof w->text, "%s%s", key, text);
+        wait_show_peer(w, pe);
+        where_write_end(w);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void show_round(struct job *j, gshmem_team_t team, uint64_t round)
+{
+    char key[64];
+
+    snprintf(key, sizeof key, "round %llu of team %d", (unsigned long long)round, team);
+    pthread_mutex_lock(&lock);
+    struct where_wait *w =
+        begin_record(j->node, key, shown_call[GSHMEM_SHOWN_COLLECTIVE], clock_ns());
+    if (w) {
+        snprintf(w->text, sizeof w->text, "%s", key);
+        show_team(w, team);
+        where_write_end(w);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void shown_teams(struct job *j)
+{
+    if (j->device->ops == &device_host)
+        return;
+    for (int i = 0; i < TEAM_MAX; i++) {
+        const struct team *t = j->team[i];
+        const uint64_t round =
+            t && t->kernel ? gshmem_load_relaxed(t->kernel->waiting) : 0;
+        if (round)
+            show_round(j, i, round);
+    }
 }

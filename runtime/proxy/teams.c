@@ -15,6 +15,7 @@
 #include "runtime/node/node.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/parts.h"
+#include "runtime/proxy/shown.h"
 #include "runtime/teams/multicast.h"
 #include "runtime/teams/team.h"
 
@@ -79,6 +80,8 @@ static struct gshmem_device_ctx own_memory(const struct job *j, const struct tea
     const struct kernel_tables *tables = &t->kernel->tables;
     const struct segment *d = &j->map->segment[SEGMENT_DEVICE];
     const struct segment *system = &j->map->segment[SEGMENT_SYSTEM];
+    const struct segment *heap = &j->map->segment[SEGMENT_HEAP];
+    const struct segment *data = &j->map->segment[SEGMENT_DATA];
 
     if (j->device_heap)
         return (struct gshmem_device_ctx){
@@ -87,8 +90,8 @@ static struct gshmem_device_ctx own_memory(const struct job *j, const struct tea
             .system = segment(k, d->base, d->reserved, tables->system),
         };
     return (struct gshmem_device_ctx){
-        .heap = segment(k, t->view.heap.base, t->view.heap.bytes, tables->heap),
-        .data = segment(k, t->view.data.base, t->view.data.bytes, tables->data),
+        .heap = segment(k, heap->base, heap->bytes, tables->heap),
+        .data = segment(k, data->base, data->bytes, tables->data),
         .system = segment(k, system->base, system->bytes, tables->system),
     };
 }
@@ -353,6 +356,7 @@ void kernels_look_after(struct job *j)
     struct kernels *k = j->kernels;
     int ignored;
 
+    service_watch(&k->service, shown_channel);
     if (k->shared->failure == GSHMEM_ERR_ABORTED)
         return;
     pthread_mutex_lock(&j->lock);
@@ -360,6 +364,7 @@ void kernels_look_after(struct job *j)
         fail_all(j, GSHMEM_ERR_ABORTED);
     else
         look_for_dead(j);
+    shown_teams(j);
     pthread_mutex_unlock(&j->lock);
     look_for_departed(j);
 }

@@ -18,17 +18,6 @@ static struct context default_context, no_context;
 struct gshmem_ctx *const gshmem_ctx_default = &default_context.view;
 struct gshmem_ctx *const gshmem_ctx_none = &no_context.view;
 
-/* What inline code reads. Where objects are checked it finds no heap, so that each operation comes
- * to context_resolve_any. */
-static struct gshmem_ctx context_view(const struct job *j, const struct gshmem_ctx *of_team)
-{
-    struct gshmem_ctx view = *of_team;
-
-    if (j->checked)
-        view.heap.bytes = 0;
-    return view;
-}
-
 gshmem_status_t context_start(struct job *j)
 {
     struct pending *pending =
@@ -37,8 +26,7 @@ gshmem_status_t context_start(struct job *j)
     if (!pending)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for the default context");
     default_context =
-        (struct context){.view = context_view(j, &j->team[GSHMEM_TEAM_WORLD]->view),
-                         .pending = pending};
+        (struct context){.view = j->team[GSHMEM_TEAM_WORLD]->view, .pending = pending};
     return GSHMEM_OK;
 }
 
@@ -65,7 +53,7 @@ static struct context *new_context(struct job *j, const struct gshmem_ctx *view)
 
     if (!c)
         return NULL;
-    c->context.view = context_view(j, view);
+    c->context.view = *view;
     c->context.pending = &c->pending;
     return &c->context;
 }
@@ -140,17 +128,22 @@ static bool is_in_heap(const struct location *l)
 gshmem_status_t context_check(const struct location *l, const void *mine, size_t bytes,
                               const char *call, bool here)
 {
-    return job->checked && is_in_heap(l) ? checked_access(job->checked, mine, bytes, call, here)
-                                         : GSHMEM_OK;
+    if (!job->checked || l->reserved)
+        return GSHMEM_OK;
+    if (l->segment >= SEGMENT_DATA && l->segment < SEGMENT_MAX)
+        return checked_variable(job->checked, mine, bytes, call, here);
+    return is_in_heap(l) ? checked_access(job->checked, mine, bytes, call, here) : GSHMEM_OK;
 }
 
 gshmem_status_t context_check_own(const void *mine, size_t bytes, const char *call)
 {
     struct location l;
 
-    if (GSHMEM_LIKELY(!job || !job->checked) || !map_find(job->map, mine, bytes, &l))
+    if (GSHMEM_LIKELY(!job || !job->checked) || bytes == 0)
         return GSHMEM_OK;
-    return context_check(&l, mine, bytes, call, true);
+    if (map_find(job->map, mine, bytes, &l))
+        return context_check(&l, mine, bytes, call, true);
+    return job->own_memory ? GSHMEM_OK : context_refuse(&l, mine, bytes, job->pe, call);
 }
 
 /* ---- Addresses that inline code could not resolve ---- */

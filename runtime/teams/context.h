@@ -79,8 +79,8 @@ bool context_look_up(const struct gshmem_ctx *ctx, const void *mine, size_t byte
                      struct location *l);
 
 /* GSHMEM_CHECK=memory: whether an object that is reached is all in one that the program has; else
- * one line. here: as in checked_access. The other form is of this PE's own copy, which may be in no
- * heap. */
+ * one line. here: as in checked_access. The other form is of this PE's own copy, which has to be
+ * symmetric. */
 gshmem_status_t context_check(const struct location *l, const void *mine, size_t bytes,
                               const char *call, bool here);
 gshmem_status_t context_check_own(const void *mine, size_t bytes, const char *call);

@@ -74,6 +74,9 @@ static bool team_make_tables(struct job *j, struct team *t)
         .my_pe = t->my_pe,
         .team = GSHMEM_TEAM_INVALID,
     };
+    /* Where objects are checked, calls find none in the views, and so go out of line. */
+    if (j->checked)
+        t->view.heap.bytes = t->view.data.bytes = 0;
     return true;
 }
 

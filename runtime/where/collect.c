@@ -240,10 +240,10 @@ static uint64_t last_seen(const struct where_page *page)
     return newest;
 }
 
-/* A kernel's wait does not say when it is over. */
+/* A kernel's wait does not say when it is over, nor does a thread's that does not come back. */
 static bool is_over(const struct where_wait *w, uint64_t now)
 {
-    return w->tid == 0 && w->seen + WHERE_KERNEL_NS < now;
+    return w->seen + (w->tid == 0 ? WHERE_KERNEL_NS : WHERE_WAIT_NS) < now;
 }
 
 static void collect_waits(struct where_pe *p)
@@ -289,6 +289,19 @@ static void decide_state(struct where_pe *p)
         p->state = STATE_WAITS;
 }
 
+/* Whether it helps to know where its threads are: it does not wait, or for a variable alone, which
+ * another of its threads may have to change. */
+static bool needs_stacks(const struct where_pe *p)
+{
+    if (p->state == STATE_OUTSIDE)
+        return true;
+    for (int i = 0; p->state == STATE_WAITS && i < p->n_waits; i++) {
+        if (p->waits[i].kind == WHERE_VARIABLE)
+            return true;
+    }
+    return false;
+}
+
 static void ask_stacks(struct where_job *job, int ms)
 {
     struct asking *all = calloc((unsigned)job->n_pes, sizeof *all);
@@ -297,7 +310,7 @@ static void ask_stacks(struct where_job *job, int ms)
     if (!all)
         return;
     for (int pe = 0; pe < job->n_pes; pe++) {
-        if (job->pe[pe].asked && job->pe[pe].state == STATE_OUTSIDE)
+        if (job->pe[pe].asked && needs_stacks(&job->pe[pe]))
             all[n++] = (struct asking){.to = job->pe[pe].asked, .question = WHERE_STACKS, .fd = -1};
     }
     ask_all(all, n, ms);

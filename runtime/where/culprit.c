@@ -5,7 +5,8 @@
  *    is elsewhere in its program.
  * 3. Where each PE that is waited for waits as well, they wait for each other: a cycle.
  * 4. Where there are only waits for variables, PEs outside of calls may be meant; if there are
- *    none, nobody is left who could end the waits. */
+ *    none, nobody is left who could end the waits. A variable that is not symmetric nobody else can
+ *    update. */
 #include <stdlib.h>
 
 #include "runtime/where/where.h"
@@ -139,6 +140,25 @@ static bool take_cycle(const struct search *s, struct culprit *out)
     return out->n > 0;
 }
 
+/* Whether the oldest wait is for a variable of the PE's own, which another of its threads may
+ * update at best. */
+static bool waits_for_own(const struct where_pe *p)
+{
+    return p->state == STATE_WAITS && p->waits[0].kind == WHERE_VARIABLE && p->waits[0].at &&
+           p->waits[0].segment < 0;
+}
+
+static bool take_own(const struct search *s, struct culprit *out)
+{
+    out->n = 0;
+    for (int pe = 0; pe < s->job->n_pes && !out->n; pe++) {
+        if (waits_for_own(&s->job->pe[pe]))
+            out->pe[out->n++] = pe;
+    }
+    out->kind = CULPRIT_OWN;
+    return out->n > 0;
+}
+
 static bool take_variables(const struct search *s, struct culprit *out)
 {
     bool any = false;
@@ -182,7 +202,7 @@ static void culprit_decide(const struct search *s, struct culprit *out)
         take_state(s, STATE_STOPPED, false, out) || take_state(s, STATE_SILENT, true, out) ||
         take_state(s, STATE_LEFT, true, out) || take_cycle(s, out) ||
         take_state(s, STATE_ABSENT, true, out) || take_state(s, STATE_OUTSIDE, true, out) ||
-        take_inner_waits(s, out) || take_variables(s, out) ||
+        take_inner_waits(s, out) || take_own(s, out) || take_variables(s, out) ||
         take_state(s, STATE_SILENT, false, out))
         return;
     out->kind = CULPRIT_NONE;

@@ -135,14 +135,17 @@ static char *lines_read(int fd, uint64_t until)
     return text;
 }
 
-/* Whether a name of ours is in it, as C++ prints functions: with types and namespaces. */
+/* Whether a name of ours is in it, as C++ prints functions: with types and namespaces. What it is
+ * made for does not count. */
 static bool is_of_gshmem(const char *function)
 {
+    const char *arguments = strchr(function, '<');
+
     static const char *const names[] = {"gshmem_", "shmem_", "nvshmem_", "nvshmemx_"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *at = strstr(function, names[i]);
-        if (at && (at == function || strchr(" :<(*", at[-1])))
+        if (at && (!arguments || at < arguments) && (at == function || strchr(" :(*", at[-1])))
             return true;
     }
     return false;
@@ -160,15 +163,29 @@ static char *next_line(char **at)
     return line;
 }
 
+/* On the host device a kernel's code may be in a function of ours that is made for it: its name.
+ * NULL: it is no such function, or the place is in our headers. */
+static const char *kernel_of(const char *function, const char *source)
+{
+    const char *at = strstr(function, "gshmem_host::kernel<");
+
+    at = at && !strstr(source, "/gshmem/") ? strstr(at, "&(") : NULL;
+    return at ? at + 2 : NULL;
+}
+
 static void keep_line(struct line *line, const char *function, char *source)
 {
     char *more = strstr(source, " (discriminator");
     const char *name = strrchr(source, '/');
+    const char *const kernel = kernel_of(function, source);
 
     if (more)
         *more = 0;
-    line->of_gshmem = is_of_gshmem(function);
-    if (strncmp(function, "operator()", 10) ==
+    line->of_gshmem = !kernel && is_of_gshmem(function);
+    if (kernel)
+        snprintf(line->function, sizeof line->function, "kernel %.*s",
+                 (int)strcspn(kernel, "(<>)"), kernel);
+    else if (strncmp(function, "operator()", 10) ==
         0) /* the lambda that a kernel on the host device is */
         snprintf(line->function, sizeof line->function, "the kernel");
     else if (strcmp(function, "??") != 0) /* without the types of its parameters */
@@ -198,6 +215,7 @@ static void parse(struct lines *l, const char *path, char *text)
         if (!line || kept)
             continue;
         keep_line(line, function, source);
+        line->in_gshmem |= line->of_gshmem;
         kept = !line->of_gshmem;
     }
 }

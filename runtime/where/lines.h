@@ -16,6 +16,7 @@ struct line {
     char function[128];
     char source[LINE_TEXT]; /* "file.c:12"; empty: not known */
     bool of_gshmem; /* code of our headers, and nothing of the program that it was inlined in */
+    bool in_gshmem; /* code of our headers, perhaps inlined in the program */
 };
 
 struct lines; /* what has been looked up */

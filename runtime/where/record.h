@@ -43,7 +43,10 @@ enum where_kind {
 
 /* A record of a kernel's wait that was not refreshed for so long is of one that is over. The PE's
  * own clock counts, which stands still while the PE is stopped. */
-#define WHERE_KERNEL_NS 2000000000u
+#define WHERE_KERNEL_NS 5000000000u
+/* A thread that waits refreshes its record several times a second. One that has not for so long is
+ * not in the wait any more: a signal handler has interrupted it, or the thread has ended. */
+#define WHERE_WAIT_NS 5000000000u
 
 enum { WHERE_SEGMENT_HEAP = 1 }; /* the symmetric heap in host memory; others have no name here */
 

@@ -1,56 +1,31 @@
 #define _GNU_SOURCE
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "runtime/where/lines.h"
+#include "runtime/where/stack_text.h"
 #include "runtime/where/where.h"
 
 enum {
-    TEXT = 1024,
-    FRAMES_SHOWN = 4, /* of a stack */
     WAITS_SHOWN = 3,  /* of a PE */
     COLLECT_MS = 1600,
 };
 
-/* A text that is put together; what does not fit is left out. Names may come from files and PEs of
- * another user: a terminal does not get their control characters. */
-struct text {
-    char at[TEXT];
-    size_t used;
-};
-
-__attribute__((format(printf, 2, 3))) static void report_add(struct text *t, const char *format,
-                                                             ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    int n = vsnprintf(t->at + t->used, sizeof t->at - t->used, format, args);
-    va_end(args);
-    size_t at = t->used;
-    t->used += n < 0 ? 0 : (size_t)n;
-    if (t->used >= sizeof t->at)
-        t->used = sizeof t->at - 1;
-    for (; at < t->used; at++)
-        t->at[at] = (unsigned char)t->at[at] < ' ' || t->at[at] == 0x7f ? '?' : t->at[at];
-}
-
 /* "PE 3", "PEs 0-2,4-7". */
 static void add_pes(struct text *t, const int *pe, int n)
 {
-    report_add(t, n == 1 ? "PE " : "PEs ");
+    text_add(t, n == 1 ? "PE " : "PEs ");
     for (int i = 0; i < n;) {
         int last = i;
         while (last + 1 < n && pe[last + 1] == pe[last] + 1)
             last++;
-        report_add(t,
+        text_add(t,
                    last == i       ? "%s%d"
                    : last == i + 1 ? "%s%d,%d"
                                    : "%s%d-%d",
                    i ? "," : "", pe[i], pe[last]);
         i = last + 1;
-        if (t->used > TEXT * 3 / 4 && i < n) {
-            report_add(t, " and %d more", n - i);
+        if (t->used > TEXT_BYTES * 3 / 4 && i < n) {
+            text_add(t, " and %d more", n - i);
             return;
         }
     }
@@ -60,64 +35,6 @@ static void add_pes(struct text *t, const int *pe, int n)
 static uint64_t report_age(const struct where_pe *p)
 {
     return p->n_waits && p->waits[0].since < p->now ? p->now - p->waits[0].since : 0;
-}
-
-/* ---- Stacks ---- */
-
-static bool is_library(const char *path)
-{
-    const char *name = strrchr(path, '/');
-
-    name = name ? name + 1 : path;
-    return strncmp(name, "libgshmem", 9) == 0 || strncmp(name, "libc.", 5) == 0 ||
-           strncmp(name, "libc-", 5) == 0 || strncmp(name, "libpthread", 10) == 0 ||
-           strncmp(name, "ld-", 3) == 0;
-}
-
-static bool is_start_of_process(const struct line *line)
-{
-    return strcmp(line->function, "_start") == 0 ||
-           strncmp(line->function, "__libc_start", 12) == 0;
-}
-
-static void add_line(struct text *t, const struct line *line)
-{
-    const char *name = line->path ? strrchr(line->path, '/') : NULL;
-
-    if (line->function[0] && line->source[0])
-        report_add(t, "%s (%s)", line->function, line->source);
-    else if (line->function[0])
-        report_add(t, "%s", line->function);
-    else
-        report_add(t, "%s+0x%llx", name ? name + 1 : line->path, (unsigned long long)line->at);
-}
-
-/* The frames of the program, the innermost first. A call of the C library that it is in comes
- * before them; false: there is nothing to say. */
-static bool add_stack(struct text *t, const struct lines *lines, const struct where_page *page,
-                      const uint64_t *frame, uint32_t n)
-{
-    int shown = 0;
-
-    for (uint32_t i = 0; i < n && shown < FRAMES_SHOWN; i++) {
-        const struct line *line = lines_find(lines, page, frame[i]);
-        if (!line || line->of_gshmem || is_library(line->path) || is_start_of_process(line))
-            continue;
-        report_add(t, shown++ ? " < " : "");
-        add_line(t, line);
-        if (strcmp(line->function, "main") == 0)
-            break;
-    }
-    return shown > 0;
-}
-
-static const struct where_thread *main_thread(const struct where_pe *p)
-{
-    for (uint32_t i = 0; p->stacks && i < p->stacks->threads; i++) {
-        if (p->page && p->stacks->thread[i].tid == p->page->pid)
-            return &p->stacks->thread[i];
-    }
-    return p->stacks && p->stacks->threads ? &p->stacks->thread[0] : NULL;
 }
 
 static void enter_frames(struct lines *l, const struct where_job *job)
@@ -146,53 +63,58 @@ static void report_object(struct text *t, const struct where_pe *p, const struct
         return;
     const char *what = w->kind == WHERE_LOCK || w->kind == WHERE_THREAD ? "lock" : "variable";
     if (lines_variable(p->page, w->at, name, sizeof name))
-        report_add(t, ", the %s %s", what, name);
+        text_add(t, ", the %s %s", what, name);
     else if (w->segment >= 0)
-        report_add(t, ", the %s at 0x%llx (%llu bytes into %s)", what, (unsigned long long)w->at,
+        text_add(t, ", the %s at 0x%llx (%llu bytes into %s)", what, (unsigned long long)w->at,
                    (unsigned long long)w->offset,
                    w->segment == WHERE_SEGMENT_HEAP ? "the heap" : "symmetric memory");
     else
-        report_add(t, ", the %s at 0x%llx", what, (unsigned long long)w->at);
+        text_add(t, ", the %s at 0x%llx (not symmetric: no other PE reaches it)", what,
+                   (unsigned long long)w->at);
 }
 
 static void add_wait(struct text *t, const struct where_pe *p, const struct where_wait *w,
                      const struct lines *lines)
 {
     if (w->tid && w->tid != p->page->pid)
-        report_add(t, "another thread: ");
-    report_add(t, "in %s", w->call);
+        text_add(t, "another thread: ");
+    text_add(t, "in %s", w->call);
     if (w->kind == WHERE_COLLECTIVE)
-        report_add(t, " on team %d", w->team);
+        text_add(t, " on team %d", w->team);
     report_object(t, p, w);
     if (w->text[0])
-        report_add(t, ", %s", w->text);
+        text_add(t, ", %s", w->text);
     if (w->peers) {
-        report_add(t, ", for ");
+        text_add(t, ", for ");
         add_pes(t, w->peer, w->peers < WHERE_PEERS ? w->peers : WHERE_PEERS);
         if (w->peers > WHERE_PEERS)
-            report_add(t, " and %d more", w->peers - WHERE_PEERS);
+            text_add(t, " and %d more", w->peers - WHERE_PEERS);
     }
     size_t before = t->used;
-    report_add(t, "; called by ");
-    if (!add_stack(t, lines, p->page, w->frame, w->frames))
+    text_add(t, "; called by ");
+    if (!text_add_stack(t, lines, p->page, w->frame, w->frames))
         t->at[t->used = before] = 0;
 }
 
 /* Where a PE is that does not wait: "sleeps in compute (a.c:7) < main (a.c:12)". */
 static void add_outside(struct text *t, const struct where_pe *p, const struct lines *lines)
 {
-    const struct where_thread *thread = main_thread(p);
+    const struct where_thread *thread = stack_of_main(p);
 
-    report_add(t, "outside of calls that wait");
+    text_add(t, "outside of calls that wait");
     if (!thread)
         return;
-    report_add(t, thread->state == 'R'   ? ", running"
+    text_add(t, thread->state == 'R'   ? ", running"
                   : thread->state == 'D' ? ", waiting for the system"
                   : thread->state        ? ", sleeping"
                                          : "");
     size_t before = t->used;
-    report_add(t, " in ");
-    if (!add_stack(t, lines, p->page, thread->frame, thread->frames))
+    text_add(t, " in ");
+    if (!text_add_stack(t, lines, p->page, thread->frame, thread->frames))
+        t->at[t->used = before] = 0;
+    before = t->used;
+    text_add(t, "; ");
+    if (thread->state == 'R' || !text_add_running(t, p, lines))
         t->at[t->used = before] = 0;
 }
 
@@ -225,13 +147,13 @@ static void describe_pe(struct text *t, const struct where_pe *p, const struct l
     if (p->state == STATE_OUTSIDE)
         add_outside(t, p, lines);
     else if (p->state != STATE_WAITS)
-        report_add(t, "%s", state_text[p->state]);
+        text_add(t, "%s", state_text[p->state]);
     for (int i = 0; i < p->n_waits && i < WAITS_SHOWN; i++) {
-        report_add(t, i || p->state != STATE_WAITS ? "; " : "");
+        text_add(t, i || p->state != STATE_WAITS ? "; " : "");
         add_wait(t, p, &p->waits[i], lines);
     }
     if (p->n_waits > WAITS_SHOWN)
-        report_add(t, "; and %d waits more", p->n_waits - WAITS_SHOWN);
+        text_add(t, "; and %d waits more", p->n_waits - WAITS_SHOWN);
 }
 
 /* ---- The whole ---- */
@@ -274,12 +196,16 @@ static void print_pes(const struct where_job *job, const struct lines *lines, co
 static void add_where(struct text *t, const struct where_job *job, const struct lines *lines,
                       int pe)
 {
-    const struct where_thread *thread = main_thread(&job->pe[pe]);
+    const struct where_thread *thread = stack_of_main(&job->pe[pe]);
     struct text stack = {.used = 0};
 
     if (job->pe[pe].state == STATE_OUTSIDE && thread &&
-        add_stack(&stack, lines, job->pe[pe].page, thread->frame, thread->frames))
-        report_add(t, ", in %s", stack.at);
+        text_add_stack(&stack, lines, job->pe[pe].page, thread->frame, thread->frames))
+        text_add(t, ", in %s", stack.at);
+    stack = (struct text){.used = 0};
+    if (job->pe[pe].state == STATE_OUTSIDE && thread && thread->state != 'R' &&
+        text_add_running(&stack, &job->pe[pe], lines))
+        text_add(t, "; %s", stack.at);
 }
 
 /* "; it holds the lock a": what the PE has that another waits for. */
@@ -292,7 +218,7 @@ static void add_held(struct text *t, const struct where_job *job, int pe)
                 continue;
             struct text object = {.used = 0};
             report_object(&object, p, &p->waits[i]);
-            report_add(t, "; it holds %s", object.used > 2 ? object.at + 2 : "a lock");
+            text_add(t, "; it holds %s", object.used > 2 ? object.at + 2 : "a lock");
             return;
         }
     }
@@ -304,33 +230,87 @@ static void add_cycle(struct text *t, const struct where_job *job, const struct 
 
     for (int i = 1; i < c->n; i++)
         lowest = c->pe[i] < c->pe[lowest] ? i : lowest;
-    for (int i = 0; i < c->n && t->used < TEXT * 3 / 4; i++) {
+    for (int i = 0; i < c->n && t->used < TEXT_BYTES * 3 / 4; i++) {
         const int pe = c->pe[(lowest + i) % c->n], next = c->pe[(lowest + i + 1) % c->n];
-        report_add(t, i ? ", PE %d for PE %d" : "deadlock: PE %d waits for PE %d", pe, next);
+        text_add(t, i ? ", PE %d for PE %d" : "deadlock: PE %d waits for PE %d", pe, next);
         if (job->pe[pe].n_waits)
-            report_add(t, " (in %s)", job->pe[pe].waits[0].call);
+            text_add(t, " (in %s)", job->pe[pe].waits[0].call);
     }
+}
+
+static bool sleeps(const struct where_pe *p)
+{
+    const uint32_t threads = p->stacks ? p->stacks->threads : 0;
+    uint32_t asleep = 0;
+
+    for (uint32_t i = 0; i < threads; i++)
+        asleep += p->stacks->thread[i].state == 'S' || p->stacks->thread[i].state == 'D';
+    return threads && asleep == threads;
+}
+
+/* Nobody waits in a call for another PE that is not there. Where all threads of all PEs sleep,
+ * nobody computes, either. */
+static void add_idle(struct text *t, const struct where_job *job, const struct culprit *c,
+                     const struct lines *lines)
+{
+    int first = -1;
+
+    if (c->waiting) {
+        text_add(t, "no PE blocks the job: what PEs wait for has just come; if this stays so, they "
+                      "are in different calls of one team");
+        return;
+    }
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        const struct where_pe *p = &job->pe[pe];
+        if (p->state == STATE_LEFT)
+            continue;
+        if (p->state != STATE_OUTSIDE || !sleeps(p)) {
+            text_add(t, "no PE waits: the job computes");
+            return;
+        }
+        first = first < 0 ? pe : first;
+    }
+    text_add(t, "no PE waits in a call of GSHMEM, and none computes: all sleep elsewhere in the "
+                  "program");
+    if (first >= 0) {
+        text_add(t, ", PE %d", first);
+        add_where(t, job, lines, first);
+    }
+}
+
+/* What PEs that wait do besides; returns how the others are called then. */
+static const char *add_runners(struct text *t, const struct where_job *job, const struct culprit *c,
+                               const struct lines *lines)
+{
+    for (int i = 0; i < c->n && !t->used; i++) {
+        struct text one = {.used = 0};
+        if (text_add_running(&one, &job->pe[c->pe[i]], lines))
+            text_add(t, "; %s", one.at);
+    }
+    return t->used ? "other " : "";
 }
 
 /* The sentence. */
 static void add_verdict(struct text *t, const struct where_job *job, const struct culprit *c,
                         const struct lines *lines)
 {
+    struct text runners = {.used = 0};
+
     switch (c->kind) {
     case CULPRIT_NONE:
-        report_add(t, "no PE waits: the job computes");
+        add_idle(t, job, c, lines);
         break;
     case CULPRIT_STATE:
         if (c->state == STATE_OUTSIDE || c->state == STATE_WAITS)
-            report_add(t, "the others wait for ");
+            text_add(t, "the others wait for ");
         else
-            report_add(t, "the job cannot go on because of ");
+            text_add(t, "the job cannot go on because of ");
         add_pes(t, c->pe, c->n);
-        report_add(t, ", which %s", c->n == 1 ? state_text[c->state] : state_many[c->state]);
+        text_add(t, ", which %s", c->n == 1 ? state_text[c->state] : state_many[c->state]);
         if (c->state == STATE_WAITS)
-            report_add(t, " in %s", job->pe[c->pe[0]].waits[0].call);
+            text_add(t, " in %s", job->pe[c->pe[0]].waits[0].call);
         if (c->state == STATE_WAITS && job->pe[c->pe[0]].waits[0].text[0])
-            report_add(t, ": %s", job->pe[c->pe[0]].waits[0].text);
+            text_add(t, ": %s", job->pe[c->pe[0]].waits[0].text);
         add_where(t, job, lines, c->pe[0]);
         add_held(t, job, c->pe[0]);
         break;
@@ -339,14 +319,19 @@ static void add_verdict(struct text *t, const struct where_job *job, const struc
         break;
     case CULPRIT_VARIABLE:
         add_pes(t, c->pe, c->n);
-        report_add(t, c->n == 1 ? " waits" : " wait");
-        report_add(t, " in %s for an update that no PE is left to make: all PEs wait or have left",
-                   job->pe[c->pe[0]].waits[0].call);
+        text_add(t, c->n == 1 ? " waits" : " wait");
+        text_add(t, " in %s for an update that no %sPE is left to make",
+                   job->pe[c->pe[0]].waits[0].call, add_runners(&runners, job, c, lines));
+        text_add(t, "%s", runners.used ? runners.at : ": all PEs wait or have left");
+        break;
+    case CULPRIT_OWN:
+        text_add(t, "PE %d waits in %s for memory that is not symmetric: no other PE can update it",
+                   c->pe[0], job->pe[c->pe[0]].waits[0].call);
         break;
     case CULPRIT_MAYBE:
-        report_add(t, "only ");
+        text_add(t, "only ");
         add_pes(t, c->pe, c->n);
-        report_add(t, " can make the update that PE %d waits for, and %s", c->waiter,
+        text_add(t, " can make the update that PE %d waits for, and %s", c->waiter,
                    c->n == 1 ? state_text[c->state] : state_many[c->state]);
         add_where(t, job, lines, c->pe[0]);
         break;
@@ -374,20 +359,20 @@ void report_print(const struct where_job *job, const struct culprit *c, const ch
 /* "in gshmem_barrier_all, main (a.c:7)"; empty: there is nothing to say. */
 static void describe_briefly(struct text *t, const struct where_pe *p, const struct lines *lines)
 {
-    const struct where_thread *thread = main_thread(p);
+    const struct where_thread *thread = stack_of_main(p);
 
     t->used = 0;
     t->at[0] = 0;
     if (p->state == STATE_WAITS) {
-        report_add(t, "in %s, ", p->waits[0].call);
-        if (!add_stack(t, lines, p->page, p->waits[0].frame, p->waits[0].frames))
+        text_add(t, "in %s, ", p->waits[0].call);
+        if (!text_add_stack(t, lines, p->page, p->waits[0].frame, p->waits[0].frames))
             t->at[t->used -= 2] = 0;
     } else if (p->state == STATE_OUTSIDE) {
-        report_add(t, "in the program, ");
-        if (!thread || !add_stack(t, lines, p->page, thread->frame, thread->frames))
+        text_add(t, "in the program, ");
+        if (!thread || !text_add_stack(t, lines, p->page, thread->frame, thread->frames))
             t->at[t->used -= 2] = 0;
     } else if (p->state == STATE_STOPPED || p->state == STATE_ABSENT) {
-        report_add(t, "%s", state_text[p->state]);
+        text_add(t, "%s", state_text[p->state]);
     }
 }
 
@@ -410,9 +395,9 @@ void report_print_briefly(const struct where_job *job, const char *prefix, FILE 
         }
         if (!n)
             continue;
-        report_add(&all, all.used ? "; " : "");
+        text_add(&all, all.used ? "; " : "");
         add_pes(&all, alike, n);
-        report_add(&all, " %s", text[pe].at);
+        text_add(&all, " %s", text[pe].at);
         for (int i = n - 1; i >= 0; i--) /* each PE is in one of the groups */
             text[alike[i]] = (struct text){.used = 0};
     }

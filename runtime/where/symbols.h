@@ -11,4 +11,17 @@
 bool symbols_find(const char *path, uint64_t at, bool function, char *name, size_t size,
                   uint64_t *offset);
 
+/* A variable, in the file's own addresses. */
+struct symbols_variable {
+    uint64_t at, bytes;
+    const char *name; /* ends after `room` characters, or before */
+    size_t room;
+    bool is_static;
+};
+typedef void symbols_each_fn(void *context, const struct symbols_variable *v);
+
+/* Calls `each` for each variable that has a size. Of a file without its full table these are those
+ * that it exports. */
+void symbols_variables(const char *path, symbols_each_fn *each, void *context);
+
 #endif

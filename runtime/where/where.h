@@ -60,6 +60,7 @@ enum culprit_kind {
     CULPRIT_NONE,     /* nobody waits */
     CULPRIT_STATE,    /* PEs that do not wait, of one state, keep others waiting */
     CULPRIT_CYCLE,    /* PEs wait for each other, in the order of `pe` */
+    CULPRIT_OWN,      /* a PE waits for memory that other PEs cannot update */
     CULPRIT_VARIABLE, /* PEs wait for updates, and nobody is left to make them */
     CULPRIT_MAYBE,    /* the same, but PEs outside of calls may make them */
 };

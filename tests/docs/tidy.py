@@ -151,7 +151,7 @@ def words(root):
             yield f"{path}: {name}: docs/glossary.md has the field's word for it"
 
 
-PROTOTYPE = re.compile(r"^(?!typedef|#|static|/)[\w][\w \*]*?\b((?:gshmem|nvshmemx?|shmemx?)_\w+)\(")
+PROTOTYPE = re.compile(r"^(?!typedef|#|(?:GSHMEM_NODISCARD )?static|/)[\w][\w \*]*?\b((?:gshmem|nvshmemx?|shmemx?)_\w+)\(")
 
 
 def public(root):

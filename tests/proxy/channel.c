@@ -525,6 +525,17 @@ static void test_overdue(void)
     CHECK(strstr(text, "p in a kernel, to PE 3, at position 1"));
     CHECK(strstr(text, "more wait"));
     fake_end(0, GSHMEM_OK);
+    channel_take(&fake_channel);
+    fake_end(0, GSHMEM_OK);
+    fake_room = 0; /* nothing is posted, and something is due */
+    write_one(put(1, 64, 32));
+    channel_take(&fake_channel);
+    CHECK(!channel_overdue(&fake_channel, 30 * LIMIT, LIMIT, text, sizeof text));
+    channel_take(&fake_channel);
+    CHECK(channel_overdue(&fake_channel, 31 * LIMIT, LIMIT, text, sizeof text));
+    CHECK(strstr(text, "put in a kernel, to PE 1, at position 3"));
+    CHECK(strstr(text, "0 positions are posted and not done, more wait"));
+    fake_room = 1 << 30;
 }
 
 int main(void)

@@ -32,6 +32,49 @@ __attribute__((noinline)) static void sleep_for_ever(void)
         sleep(1000);
 }
 
+/* Block 1 would set the flag for which block 0 waits, and does something else. */
+__global__ void kernel_that_loops(uint64_t *flag, volatile int *goes_on)
+{
+    if (blockIdx.x == 0)
+        gshmem_signal_wait_until(flag, GSHMEM_CMP_EQ, 1);
+    else
+        while (*goes_on)
+            ;
+}
+
+/* Puts to PE 1, which is stopped. */
+__global__ void kernel_that_puts(char *to, const char *from, size_t bytes)
+{
+    for (;;)
+        gshmem_putmem(to, from, bytes, 1);
+}
+
+static void way_loops(uint64_t *flag, int me)
+{
+    int *goes_on;
+
+    if (me == 1) {
+        cudaMallocHost((void **)&goes_on, sizeof *goes_on);
+        *goes_on = 1;
+        kernel_that_loops<<<2, 1>>>(flag, goes_on);
+        cudaDeviceSynchronize();
+    }
+    gshmem_barrier_all();
+}
+
+static void way_owes(int me)
+{
+    const size_t bytes = 1 << 20;
+    char *heap = (char *)gshmem_malloc(bytes);
+
+    gshmem_barrier_all();
+    if (me == 0) {
+        kernel_that_puts<<<1, 1>>>(heap, heap, bytes);
+        cudaDeviceSynchronize();
+    }
+    gshmem_barrier_all();
+}
+
 /* The kernel's wait has lasted long enough to be shown when it ends. */
 static void way_over(uint64_t *flag, int me)
 {
@@ -63,6 +106,10 @@ int main(int argc, char **argv)
     }
     if (strcmp(way, "kernel_over") == 0)
         way_over(flag, me);
+    if (strcmp(way, "kernel_loop") == 0)
+        way_loops(flag, me);
+    if (strcmp(way, "stopped_kernel") == 0)
+        way_owes(me);
     if (me == 1)
         loop_for_ever();
     if (strcmp(way, "kernel_wait") == 0)

@@ -87,6 +87,16 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_say(const struct gshmem_device_
                                call->dest_bytes);
 }
 
+/* GSHMEM_CHECK=memory: whether source and dest are in objects; by one thread. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_check_call(const struct gshmem_kernel_call *call)
+{
+    gshmem_status_t status =
+        gshmem_kernel_check(call->what, 0, call->source, call->source_bytes, false);
+
+    return status ? status
+                  : gshmem_kernel_check(call->what, 0, call->dest, call->dest_bytes, false);
+}
+
 /* Whether this PE can make the call. If not, *status is the result, and the other PEs learn of it.
  * The function is also a sync of the threads: after it each may read what another has written to
  * source. */
@@ -96,13 +106,17 @@ GSHMEM_KERNEL_RARE bool gshmem_kernel_enter(const struct gshmem_device_team *t,
                                             gshmem_status_t *status)
 {
     gshmem_kernel_sync<scope>();
-    if (t && (uint32_t)call->root < (uint32_t)t->ctx.n_pes &&
-        gshmem_kernel_good_object(&t->ctx, call->source, call->source_bytes) &&
-        gshmem_kernel_good_object(&t->ctx, call->dest, call->dest_bytes) &&
-        !gshmem_kernel_overlap(call))
+    const bool good = t && (uint32_t)call->root < (uint32_t)t->ctx.n_pes &&
+                      gshmem_kernel_good_object(&t->ctx, call->source, call->source_bytes) &&
+                      gshmem_kernel_good_object(&t->ctx, call->dest, call->dest_bytes) &&
+                      !gshmem_kernel_overlap(call);
+    if (GSHMEM_LIKELY(good && gshmem_device_here.direct))
         return true;
-    gshmem_status_t mine =
-        gshmem_kernel_rank<scope>() == 0 ? gshmem_kernel_say(t, call) : GSHMEM_OK;
+    gshmem_status_t mine = GSHMEM_OK;
+    if (gshmem_kernel_rank<scope>() == 0)
+        mine = good ? gshmem_kernel_check_call(call) : gshmem_kernel_say(t, call);
+    if (good && !(mine = gshmem_kernel_agree<scope>(mine)))
+        return true;
     if (t) {
         struct gshmem_kernel_round r = gshmem_kernel_round(t, 0);
         mine = gshmem_kernel_meet<scope>(&r, mine);

@@ -39,6 +39,9 @@ enum gshmem_command_kind {
                              these fields are used */
     GSHMEM_COMMAND_FLUSH, /* no operation: responds when kernels see what NICs have written to the
                              GPU's memory */
+    GSHMEM_COMMAND_CHECK, /* no operation: responds whether the `size` bytes at `address` are in one
+                             of the program's objects. `type` is a gshmem_collective, or 0 and `amo`
+                             a gshmem_wait_call */
 };
 
 /* In a context with more channels, a fence first waits until the proxy has taken the commands of
@@ -111,6 +114,7 @@ enum gshmem_wait_call {
     GSHMEM_WAIT_TEST_ALL,
     GSHMEM_WAIT_TEST_ANY,
     GSHMEM_WAIT_TEST_SOME,
+    GSHMEM_WAIT_FETCH, /* signal_fetch */
 };
 
 enum gshmem_refusal {

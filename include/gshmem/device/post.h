@@ -384,6 +384,50 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse_null(const struct gshmem
     return gshmem_kernel_ask(c, &command, NULL, NULL);
 }
 
+/* GSHMEM_CHECK=memory: has the proxy compare bytes of this PE with the program's objects; on
+ * failure it logs a line. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_check(uint32_t collective, uint32_t wait,
+                                                       const void *object, size_t bytes,
+                                                       bool raises)
+{
+    const struct gshmem_device_ctx *c = &gshmem_device_here.ctx;
+    struct gshmem_command command = {};
+
+    if (bytes == 0)
+        return GSHMEM_OK;
+    command.kind = GSHMEM_COMMAND_CHECK;
+    command.type = collective;
+    command.amo = wait;
+    command.pe = (uint32_t)c->my_pe;
+    command.raises = raises;
+    command.address = (uint64_t)(uintptr_t)object;
+    command.size = bytes;
+    return gshmem_kernel_ask(c, &command, NULL, NULL);
+}
+
+#ifdef GSHMEM_HOST_DEVICE
+GSHMEM_KERNEL_RARE void gshmem_kernel_rest(uint32_t wait, const void *ivars, size_t bytes)
+{
+    gshmem_host_yield();
+    if (!gshmem_device_here.direct && gshmem_device_here.ctx.n_pes)
+        gshmem_kernel_check(0, wait, ivars, bytes, true);
+}
+#endif
+
+/* gshmem_kernel_may_wait for tests: when the thread lets others run, the proxy checks the object,
+ * too. */
+GSHMEM_KERNEL void gshmem_kernel_may_test(uint32_t wait, const void *ivars, size_t bytes)
+{
+#ifdef GSHMEM_HOST_DEVICE
+    if (GSHMEM_UNLIKELY(gshmem_host_may_rest()))
+        gshmem_kernel_rest(wait, ivars, bytes);
+#else
+    (void)wait;
+    (void)ivars;
+    (void)bytes;
+#endif
+}
+
 /* Hands a failure to the error policy, from functions that return no status. */
 GSHMEM_KERNEL_RARE void gshmem_kernel_raise(const struct gshmem_device_ctx *c,
                                             gshmem_status_t status)

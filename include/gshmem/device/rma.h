@@ -476,7 +476,7 @@ GSHMEM_EITHER gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t sign
 
 GSHMEM_KERNEL uint64_t gshmem_kernel_signal_fetch(const uint64_t *sig_addr)
 {
-    gshmem_kernel_may_wait();
+    gshmem_kernel_may_test(GSHMEM_WAIT_FETCH, sig_addr, sizeof *sig_addr);
     const uint64_t seen = gshmem_load_acquire(sig_addr);
     return gshmem_kernel_has_settled() ? seen : 0;
 }

@@ -11,7 +11,7 @@
 #include "gshmem/channel.h"
 #include "gshmem/context.h"
 
-#define GSHMEM_DEVICE_STATE_VERSION 6u
+#define GSHMEM_DEVICE_STATE_VERSION 7u
 
 /* A channel, and up to which position its commands are complete. Positions are counted in slots: a
  * command is complete when `done` is beyond its last slot. A command before the ring's tail has
@@ -125,6 +125,8 @@ struct gshmem_device_state {
     struct gshmem_device_ctx ctx; /* the default context; n_pes is 0 while there is no job */
     uint32_t flushes; /* 1: what NICs have written to this GPU's memory is visible only after the
                          proxy has flushed it */
+    uint32_t direct; /* 0: there is no job, or the proxy compares the objects of waits and
+                        collectives with those that the program has (GSHMEM_CHECK=memory) */
 };
 
 /* What a wait in a kernel is for. */

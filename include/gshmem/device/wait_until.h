@@ -44,9 +44,22 @@ template <class T> GSHMEM_KERNEL bool gshmem_kernel_comparable(const T *ivars, i
            cmp <= GSHMEM_CMP_GE;
 }
 
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_require_job(void)
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_begin_checked(uint32_t call, const void *ivars,
+                                                               size_t bytes)
 {
-    return gshmem_device_here.ctx.n_pes ? GSHMEM_OK : gshmem_kernel_without_job(false);
+    if (!gshmem_device_here.ctx.n_pes)
+        return gshmem_kernel_without_job(false);
+    return gshmem_kernel_check(0, call, ivars, bytes, false);
+}
+
+/* What each wait begins with: there is a job, and with GSHMEM_CHECK=memory the variables are all in
+ * one object. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_begin_wait(uint32_t call, const void *ivars,
+                                                       size_t bytes)
+{
+    return GSHMEM_LIKELY(gshmem_device_here.direct)
+               ? GSHMEM_OK
+               : gshmem_kernel_begin_checked(call, ivars, bytes);
 }
 
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_look_again(struct gshmem_kernel_wait *w)
@@ -116,7 +129,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_for(const T *ivar, int cmp, T v
 template <class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_until(const T *ivar, int cmp, T value)
 {
-    gshmem_status_t status = gshmem_kernel_require_job();
+    gshmem_status_t status = gshmem_kernel_begin_wait(GSHMEM_WAIT_UNTIL, ivar, sizeof(T));
     T seen;
 
     if (!status && !gshmem_kernel_comparable(ivar, cmp))
@@ -129,7 +142,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_until(const T *ivar, int cmp, T
 
 template <class T> GSHMEM_KERNEL int gshmem_kernel_test(const T *ivar, int cmp, T value)
 {
-    gshmem_kernel_may_wait();
+    gshmem_kernel_may_test(GSHMEM_WAIT_TEST, ivar, sizeof *ivar);
     if (gshmem_kernel_comparable(ivar, cmp))
         return gshmem_kernel_compare(gshmem_kernel_load_acquire(ivar), cmp, value) &&
                gshmem_kernel_has_settled();
@@ -140,7 +153,8 @@ template <class T> GSHMEM_KERNEL int gshmem_kernel_test(const T *ivar, int cmp, 
 GSHMEM_KERNEL uint64_t gshmem_kernel_signal_wait_until(const uint64_t *sig_addr, int cmp,
                                                        uint64_t value)
 {
-    gshmem_status_t status = gshmem_kernel_require_job();
+    gshmem_status_t status =
+        gshmem_kernel_begin_wait(GSHMEM_WAIT_SIGNAL, sig_addr, sizeof *sig_addr);
     uint64_t seen = 0;
 
     if (!status && !gshmem_kernel_comparable(sig_addr, cmp)) {
@@ -260,7 +274,8 @@ GSHMEM_KERNEL size_t gshmem_kernel_find_some(const struct gshmem_kernel_set<T> *
 template <class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_all(struct gshmem_kernel_set<T> s)
 {
-    gshmem_status_t status = gshmem_kernel_require_job();
+    gshmem_status_t status =
+        gshmem_kernel_begin_wait(GSHMEM_WAIT_ALL, s.ivars, s.n * sizeof *s.ivars);
     T seen;
 
     if (!status)
@@ -274,7 +289,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_all(struct gshmem_kernel_set<T>
 
 template <class T> GSHMEM_KERNEL size_t gshmem_kernel_wait_any(struct gshmem_kernel_set<T> s)
 {
-    gshmem_status_t status = gshmem_kernel_require_job();
+    gshmem_status_t status =
+        gshmem_kernel_begin_wait(GSHMEM_WAIT_ANY, s.ivars, s.n * sizeof *s.ivars);
     struct gshmem_kernel_wait w = {};
     size_t found = SIZE_MAX;
 
@@ -296,7 +312,8 @@ template <class T> GSHMEM_KERNEL size_t gshmem_kernel_wait_any(struct gshmem_ker
 template <class T>
 GSHMEM_KERNEL size_t gshmem_kernel_wait_some(struct gshmem_kernel_set<T> s, size_t *indices)
 {
-    gshmem_status_t status = gshmem_kernel_require_job();
+    gshmem_status_t status =
+        gshmem_kernel_begin_wait(GSHMEM_WAIT_SOME, s.ivars, s.n * sizeof *s.ivars);
     struct gshmem_kernel_wait w = {};
     size_t found = 0;
 
@@ -320,7 +337,7 @@ template <class T> GSHMEM_KERNEL int gshmem_kernel_test_all(struct gshmem_kernel
     gshmem_status_t status = gshmem_kernel_set_check(&s, GSHMEM_WAIT_TEST_ALL, true);
     size_t i = 0;
 
-    gshmem_kernel_may_wait();
+    gshmem_kernel_may_test(GSHMEM_WAIT_TEST_ALL, s.ivars, s.n * sizeof *s.ivars);
     while (!status && i < s.n && (!gshmem_kernel_set_has(&s, i) || gshmem_kernel_satisfied(&s, i)))
         i++;
     return !status && i == s.n && gshmem_kernel_has_settled();
@@ -328,7 +345,7 @@ template <class T> GSHMEM_KERNEL int gshmem_kernel_test_all(struct gshmem_kernel
 
 template <class T> GSHMEM_KERNEL size_t gshmem_kernel_test_any(struct gshmem_kernel_set<T> s)
 {
-    gshmem_kernel_may_wait();
+    gshmem_kernel_may_test(GSHMEM_WAIT_TEST_ANY, s.ivars, s.n * sizeof *s.ivars);
     if (gshmem_kernel_set_check(&s, GSHMEM_WAIT_TEST_ANY, true))
         return SIZE_MAX;
     const size_t found = gshmem_kernel_find_any(&s);
@@ -338,7 +355,7 @@ template <class T> GSHMEM_KERNEL size_t gshmem_kernel_test_any(struct gshmem_ker
 template <class T>
 GSHMEM_KERNEL size_t gshmem_kernel_test_some(struct gshmem_kernel_set<T> s, size_t *indices)
 {
-    gshmem_kernel_may_wait();
+    gshmem_kernel_may_test(GSHMEM_WAIT_TEST_SOME, s.ivars, s.n * sizeof *s.ivars);
     if (gshmem_kernel_some_check(&s, indices, GSHMEM_WAIT_TEST_SOME))
         return 0;
     const size_t found = gshmem_kernel_find_some(&s, indices);

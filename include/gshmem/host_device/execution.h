@@ -49,9 +49,14 @@ void gshmem_host_progress(void);
  * atomics lets other threads run. */
 extern __thread int gshmem_host_steps GSHMEM_HOST_THREAD_LOCAL;
 
-__attribute__((no_sanitize("thread"))) static inline void gshmem_host_may_wait(void)
+__attribute__((no_sanitize("thread"))) static inline int gshmem_host_may_rest(void)
 {
-    if (__builtin_expect(--gshmem_host_steps < 0, 0))
+    return __builtin_expect(--gshmem_host_steps < 0, 0);
+}
+
+static inline void gshmem_host_may_wait(void)
+{
+    if (gshmem_host_may_rest())
         gshmem_host_yield();
 }
 

@@ -297,6 +297,6 @@ int main(int argc, char **argv)
     cudaFree(j.end);
     cudaFree(j.begin);
     cudaFree(j.ready);
-    gshmem_free(j.board);
+    gshmem_raise(gshmem_free(j.board));
     return printed("gshmem-perf-device", gshmem_finalize() || !good);
 }

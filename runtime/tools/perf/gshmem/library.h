@@ -29,7 +29,7 @@ static inline int lib_init(void)
 
 static inline void lib_finalize(void)
 {
-    gshmem_finalize();
+    lib_must(gshmem_finalize());
 }
 
 static inline void lib_name(char name[64])
