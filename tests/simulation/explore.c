@@ -67,7 +67,7 @@ static struct {
     uint32_t passed[AGENTS];   /* what came before time passed last */
     uint32_t latest[AGENTS];   /* each agent's last step */
     bool killed;
-    int waits, all_waits;
+    int waits, timeouts;
     uint16_t object_at[2 * OBJECTS_MOST]; /* a hash table of numbers + 1 */
     int objects;
     struct object_history object[OBJECTS_MOST];
@@ -325,9 +325,11 @@ static unsigned find_enabled(size_t at[AGENTS])
             at[agent] = i;
         enabled |= bit(agent);
     }
+    if (enabled & ~bit(TIME))
+        enabled &= ~bit(TIME);
     if (run.what->victim >= 0 && !run.killed)
         enabled |= bit(DEATH);
-    return enabled & ~bit(TIME) ? enabled & ~bit(TIME) : enabled;
+    return enabled;
 }
 
 /* Whether it takes the CPU from another fiber of its PE that could go on. */
@@ -376,8 +378,12 @@ static int choose(struct step *s, int before)
             shared->out.refused++;
         }
     }
-    if (!run.what->reduces)
+    if (!run.what->reduces || some & bit(TIME))
         s->wanted = (uint16_t)some;
+    if (run.what->ended())
+        return some & bit(DEATH) ? DEATH : NOBODY;
+    if (some & ~bit(DEATH))
+        some &= ~bit(DEATH);
     if (before < DEATH && some & bit(before))
         return before;
     for (int pe = 0; pe < 2; pe++) {
@@ -397,6 +403,18 @@ static void kill_victim(void)
     process_kill(pe, false, "the exploration says so");
 }
 
+/* Time passes: it may end a sleep that something should have ended before. */
+static void note_wait(const struct event *e)
+{
+    bool by_time = false;
+    const struct fiber *f = fiber_of_event(e->fire, e->object, e->number, &by_time);
+
+    run.waits++;
+    run.timeouts += f && by_time;
+    if (f && by_time)
+        record("PE %d: a sleep of thread %d ends by its time", f->pe->number, f->number);
+}
+
 static void step_run(const struct step *s, const size_t at[AGENTS])
 {
     const char *life = "life";
@@ -411,6 +429,8 @@ static void step_run(const struct step *s, const size_t at[AGENTS])
     }
     const struct event e = events_all(&n)[at[s->agent]];
     events_remove(at[s->agent]);
+    if (s->agent == TIME)
+        note_wait(&e);
     if (s->agent < ARRIVALS) {
         struct fiber *f = e.object;
         comes_after(f->after);
@@ -451,7 +471,7 @@ static void execute(uint32_t prefix)
 
     world.explored = true;
     run.what->begin();
-    for (i = 1; !world.over && !run.what->ended(); i++) {
+    for (i = 1; !world.over && !(run.what->ended() && (run.killed || run.what->victim < 0)); i++) {
         struct step *s = run.now = &shared->step[i];
         if (i == STEPS_MOST || run.waits > WAITS_MOST) {
             world_fail("a wait without end");
@@ -477,15 +497,15 @@ static void execute(uint32_t prefix)
         }
         s->foot[s->agent].n = 0;
         explore_step = i;
-        run.waits += s->agent == TIME;
-        run.all_waits += s->agent == TIME;
         step_run(s, at);
         step_end(i);
         run.what->check();
     }
     shared->steps = i - 1;
-    if (shared->out.waits < (uint64_t)run.all_waits)
-        shared->out.waits = (uint64_t)run.all_waits;
+    if (shared->out.timeouts < (uint64_t)run.timeouts)
+        shared->out.timeouts = (uint64_t)run.timeouts;
+    if (run.timeouts && run.what->victim < 0)
+        world_fail("%d sleeps end by their time: nothing has woken these threads", run.timeouts);
     memcpy(shared->out.failure, world.failure, sizeof world.failure);
     if (world.failure[0] || run.what->most == 1)
         write_schedule(shared->steps);

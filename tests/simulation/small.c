@@ -16,8 +16,8 @@
 enum { OPS_MOST = 8, CONSTANT = 4711, REST_NS = 1000 };
 
 const char small_letters[] =
-    "p put, s put with signal, f fence, q quiet, g get, a fetch-and-increment, l lock and unlock "
-    "around a get and a put, t test_lock, b barrier, w wait for a signal; by a thread of a kernel, beside those: "
+    "p put, s put with signal, f fence, q quiet, g get, a fetch-and-increment, l lock and unlock, "
+    "t test_lock and unlock, u an update under the lock, b barrier, w wait for a signal; by a thread of a kernel, beside those: "
     "P put, S put with signal, F fence, A fetch-and-increment, Q quiet";
 
 /* Symmetric. Each PE alone writes the other's data and signal. */
@@ -195,11 +195,10 @@ static bool do_atomic(struct small *s)
     return is_good(s, "fetch_inc", GSHMEM_OK) && note_number(s, 0, number);
 }
 
-static bool do_section(struct small *s)
+static bool do_update(struct small *s)
 {
     uint64_t count;
 
-    s->holds++;
     count = gshmem_uint64_g(&s->area->guarded, 0);
     if (!is_good(s, "g", GSHMEM_OK))
         return false;
@@ -211,20 +210,27 @@ static bool do_section(struct small *s)
     if (!is_good(s, "p", GSHMEM_OK))
         return false;
     s->sections++;
-    s->holds--;
-    return is_good(s, "clear_lock", gshmem_clear_lock(&s->area->lock));
+    return true;
 }
 
-static bool do_lock(struct small *s, bool tests)
+static bool do_lock(struct small *s, char letter)
 {
-    int taken = 0;
+    const bool tests = letter == 't';
+    const int taken = tests ? gshmem_test_lock(&s->area->lock) : 0;
 
-    if (!tests)
-        return is_good(s, "set_lock", gshmem_set_lock(&s->area->lock)) && do_section(s);
-    taken = gshmem_test_lock(&s->area->lock);
-    if (!is_good(s, "test_lock", taken < 0 ? gshmem_last_error(NULL) : GSHMEM_OK))
+    if (!is_good(s, tests ? "test_lock" : "set_lock",
+                 taken < 0 ? gshmem_last_error(NULL)
+                 : tests   ? GSHMEM_OK
+                           : gshmem_set_lock(&s->area->lock)))
         return false;
-    return taken || do_section(s);
+    if (taken)
+        return true;
+    s->holds++;
+    if (letter == 'u' && !do_update(s))
+        return false;
+    small_check();
+    s->holds--;
+    return is_good(s, "clear_lock", gshmem_clear_lock(&s->area->lock));
 }
 
 static bool do_barrier(struct small *s)
@@ -286,7 +292,8 @@ static bool do_one(struct small *s, char letter)
         return do_atomic(s);
     case 'l':
     case 't':
-        return do_lock(s, letter == 't');
+    case 'u':
+        return do_lock(s, letter);
     case 'b':
         return do_barrier(s);
     default:
@@ -364,7 +371,7 @@ bool small_choose(const char *program)
     n[1] -= dies;
     for (int pe = 0; pe < 2; pe++) {
         const char *ops = pe ? dot + 1 : program;
-        if (n[pe] > OPS_MOST || strspn(ops, "psfqgaltbw" KERNEL_LETTERS) < n[pe] ||
+        if (n[pe] > OPS_MOST || strspn(ops, "psfqgaltubw" KERNEL_LETTERS) < n[pe] ||
             (!kernels && strcspn(ops, KERNEL_LETTERS) < n[pe]))
             return false;
         memcpy(small[pe].ops, ops, n[pe]);
