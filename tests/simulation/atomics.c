@@ -1,6 +1,6 @@
 /* What a compiler calls for each access to memory with -fsanitize=thread, in place of
  * ThreadSanitizer: atomic operations are points where explore.c may let others run, and plain
- * accesses are noted where they are to the program's symmetric memory. */
+ * accesses are so where they are to the program's symmetric memory. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,13 +10,16 @@
 #include "explore.h"
 #include "fiber.h"
 
-static void plain(const volatile void *at, bool writes)
+static void range(const volatile void *at, size_t bytes, bool writes)
 {
     const struct fiber *f = fiber_current;
 
-    if (explore_step && f &&
-        (uintptr_t)at - explored_memory.at[f->pe->number] < explored_memory.bytes)
-        explore_touch(f->pe, (const void *)at, writes);
+    if (!explore_step || !f ||
+        (uintptr_t)at - explored_memory.at[f->pe->number] >= explored_memory.bytes)
+        return;
+    fiber_point();
+    for (size_t i = 0; i < bytes; i += 8)
+        explore_touch(f->pe, (const char *)at + i, writes);
 }
 
 static void touch(const volatile void *at, bool writes)
@@ -29,12 +32,12 @@ static void touch(const volatile void *at, bool writes)
     void __tsan_read##name(void *at);                                                              \
     void __tsan_read##name(void *at)                                                               \
     {                                                                                              \
-        plain(at, false);                                                                          \
+        range(at, 1, false);                                                                       \
     }                                                                                              \
     void __tsan_write##name(void *at);                                                             \
     void __tsan_write##name(void *at)                                                              \
     {                                                                                              \
-        plain(at, true);                                                                           \
+        range(at, 1, true);                                                                        \
     }
 
 PLAIN(1)
@@ -56,8 +59,7 @@ void __tsan_unaligned_write16(void *) __attribute__((alias("__tsan_write16")));
     void __tsan_##name##_range(void *at, size_t bytes);                                            \
     void __tsan_##name##_range(void *at, size_t bytes)                                             \
     {                                                                                              \
-        for (size_t i = 0; explore_step && i < bytes; i += 8)                                      \
-            plain((char *)at + i, writes);                                                         \
+        range(at, bytes, writes);                                                                  \
     }
 
 RANGE(read, false)

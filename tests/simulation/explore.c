@@ -29,6 +29,8 @@ enum {
     STEPS_MOST = 20000,
     FOOT_MOST = 24,
     OBJECTS_MOST = 4096,
+    POINTS_MOST = 2000, /* of a thread, until it pauses or sleeps */
+    SHORT_NS = 1 * MS,
     WAITS_MOST = 4000, /* as often time may pass in a row: then a wait has no end */
 };
 
@@ -403,16 +405,18 @@ static void kill_victim(void)
     process_kill(pe, false, "the exploration says so");
 }
 
-/* Time passes: it may end a sleep that something should have ended before. */
+/* Time passes: it may end a sleep that something should have ended before. The program's thread may
+ * sleep for a moment after the proxy has taken what it waits for: nobody wakes it then. */
 static void note_wait(const struct event *e)
 {
     bool by_time = false;
     const struct fiber *f = fiber_of_event(e->fire, e->object, e->number, &by_time);
 
     run.waits++;
-    run.timeouts += f && by_time;
-    if (f && by_time)
-        record("PE %d: a sleep of thread %d ends by its time", f->pe->number, f->number);
+    if (!f || !by_time || (f->number == 0 && e->at - f->now <= SHORT_NS))
+        return;
+    run.timeouts++;
+    record("PE %d: a sleep of thread %d ends by its time", f->pe->number, f->number);
 }
 
 static void step_run(const struct step *s, const size_t at[AGENTS])
@@ -435,6 +439,9 @@ static void step_run(const struct step *s, const size_t at[AGENTS])
         struct fiber *f = e.object;
         comes_after(f->after);
         f->after = 0;
+        if (f->points > POINTS_MOST)
+            world_fail("PE %d: thread %d spins, and neither pauses nor sleeps", f->pe->number,
+                       f->number);
     }
     if (run.what->victim >= 0 && (s->agent < ARRIVALS ? pe_of(s->agent) == run.what->victim : true))
         explore_touch(&world.pe[run.what->victim], life, false);
@@ -514,13 +521,13 @@ static void execute(uint32_t prefix)
 static bool execute_in_child(uint32_t prefix, const char *log)
 {
     int status;
-    const pid_t child = fork();
 
+    shared->redundant = false;
+    const pid_t child = fork();
     if (child < 0) {
         perror("schedules: fork");
         exit(2);
     }
-    shared->redundant = false;
     if (child == 0) {
         char digest[65];
         /* at once, as each page would cost a fault; where the system has no such call, it does */

@@ -104,6 +104,7 @@ static void resume(void *object, uint64_t turn)
         f->timed_out = turn & 1;
     if (f->blocked || f->idle)
         f->seen = f->pe->progress - f->own;
+    f->points = f->blocked || f->idle ? 0 : f->points + 1;
     f->blocked = f->idle = false;
     f->now = world.now;
     load(f);
@@ -241,6 +242,7 @@ void fiber_wake(struct fiber *f)
     f->turn++;
     f->blocked = f->timed_out = false;
     f->word = NULL;
+    f->points = 0;
     f->after = explore_step;
     f->seen = f->pe->progress - f->own;
     resume_at(f, at + chance_between(&world.schedule, world.pace.wake_ns, 2 * world.pace.wake_ns),

@@ -34,7 +34,8 @@ struct fiber {
     bool of_library; /* the library has started this thread */
     bool idle, productive; /* see explore.h: it polls; it has done more than that since then */
     uint64_t seen, own;
-    uint32_t after; /* the step that lets it run */
+    uint32_t after;  /* the step that lets it run */
+    uint32_t points; /* since it has polled or slept */
     const void *word; /* of a futex or a mutex for which it waits */
     struct pollfd *fds; /* that it polls */
     nfds_t n_fds;

@@ -3,6 +3,7 @@
  * operations are points of the exploration. */
 #include "small_kernel.h"
 
+#include "explore.h"
 #include "fiber.h"
 #include "gshmem.h"
 #include "gshmem/device/command.h"
@@ -45,6 +46,7 @@ static uint64_t post(const struct gshmem_device_ctx *c, const struct gshmem_comm
     gshmem_channel_write(ring, position, gshmem_command_encode(first), 1);
     if (second)
         gshmem_channel_write(ring, position + 1, gshmem_command_encode(second), 0);
+    explore_advances();
     if (gshmem_load_relaxed_32(c->job->asleep))
         gshmem_device_help();
     return position + n;
