@@ -70,6 +70,7 @@ static struct {
     uint32_t latest[AGENTS];   /* each agent's last step */
     bool killed;
     int waits, timeouts;
+    struct footprint seen[2 * FIBERS_OF_PE]; /* what each fiber has looked at since it has polled */
     uint16_t object_at[2 * OBJECTS_MOST]; /* a hash table of numbers + 1 */
     int objects;
     struct object_history object[OBJECTS_MOST];
@@ -90,23 +91,56 @@ static inline int pe_of(int agent)
 
 /* ---- Footprints ---- */
 
-void explore_touch(const struct pe *pe, const void *object, bool writes)
+static void add(struct footprint *f, uint64_t key)
 {
-    const uint64_t key = (uint64_t)pe->number << 56 | (uintptr_t)object >> 3 << 1;
-    struct footprint *f;
-
-    if (!explore_step)
-        return;
-    f = &run.now->foot[run.now->agent];
     for (unsigned i = 0; i < f->n && i < FOOT_MOST; i++) {
         if (f->key[i] >> 1 == key >> 1) {
-            f->key[i] |= writes;
+            f->key[i] |= key;
             return;
         }
     }
     if (f->n < FOOT_MOST)
-        f->key[f->n] = key | writes;
+        f->key[f->n] = key;
     f->n++;
+}
+
+static struct footprint *seen_by(const struct fiber *f)
+{
+    return &run.seen[f->pe->number * FIBERS_OF_PE + f->number];
+}
+
+static bool awaits(const struct fiber *f)
+{
+    return f->idle && f->seen == f->pe->progress - f->own;
+}
+
+/* A fiber that makes progress writes what others have looked at: they may look again. */
+static void show(const struct fiber *by, uint64_t key)
+{
+    for (struct fiber *f = by->pe->fibers; f; f = f->next) {
+        const struct footprint *seen = seen_by(f);
+        bool looked = seen->n > FOOT_MOST;
+        for (unsigned i = 0; f != by && awaits(f) && i < seen->n && !looked; i++)
+            looked = seen->key[i] >> 1 == key >> 1;
+        if (f != by && awaits(f) && looked) {
+            f->after = explore_step;
+            f->seen--;
+        }
+    }
+}
+
+void explore_touch(const struct pe *pe, const void *object, bool writes)
+{
+    const uint64_t key = (uint64_t)pe->number << 56 | (uintptr_t)object >> 3 << 1 | writes;
+    const struct fiber *f = fiber_current;
+
+    if (!explore_step)
+        return;
+    add(&run.now->foot[run.now->agent], key);
+    if (f)
+        add(seen_by(f), key);
+    if (f && writes && f->productive)
+        show(f, key);
 }
 
 void explore_stored(const void *at, size_t bytes)
@@ -154,7 +188,7 @@ static struct object_history *history_of(uint64_t key)
 static void progress(struct pe *pe, struct fiber *by)
 {
     for (struct fiber *f = pe->fibers; f; f = f->next) {
-        if (f != by && f->idle && f->seen == pe->progress - f->own)
+        if (f != by && awaits(f))
             f->after = explore_step;
     }
     pe->progress++;
@@ -309,7 +343,7 @@ static int agent_of(const struct event *e)
         return ARRIVALS + (int)((s->number - 1) % 3) * 2 + side;
     if (!f || by_time || f->number >= FIBERS_OF_PE)
         return TIME;
-    if (f->idle && f->seen == f->pe->progress - f->own)
+    if (awaits(f))
         return TIME;
     return f->pe->number * FIBERS_OF_PE + f->number;
 }
@@ -439,6 +473,8 @@ static void step_run(const struct step *s, const size_t at[AGENTS])
         struct fiber *f = e.object;
         comes_after(f->after);
         f->after = 0;
+        if (f->idle || f->blocked)
+            seen_by(f)->n = 0;
         if (f->points > POINTS_MOST)
             world_fail("PE %d: thread %d spins, and neither pauses nor sleeps", f->pe->number,
                        f->number);

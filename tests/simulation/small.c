@@ -23,12 +23,12 @@ const char small_letters[] =
 /* Symmetric. Each PE alone writes the other's data and signal. */
 struct area {
     long lock;
-    uint64_t guarded; /* of PE 0: counts sections under the lock */
+    uint64_t guarded; /* of PE 1: counts sections under the lock */
     uint64_t counter; /* of PE 0 for the host, of the other PE for kernels */
     uint64_t signal;
-    uint64_t data[OPS_MOST];
-    uint64_t constant;
-    uint64_t got; /* where a get stores */
+    uint64_t data[OPS_MOST][2]; /* the same number twice */
+    uint64_t constant[2];
+    uint64_t got[2]; /* where a get stores */
 };
 
 /* An operation that stores into the other PE's memory. */
@@ -43,7 +43,7 @@ struct store {
 struct small {
     struct area *area;
     char ops[OPS_MOST + 1];
-    uint64_t source[OPS_MOST];
+    uint64_t source[OPS_MOST][2];
     int stores, sections, barriers, increments;
     int epoch[2]; /* of the host and of the kernel */
     uint64_t signals;
@@ -95,7 +95,7 @@ static void small_raised(gshmem_status_t status, const char *text, void *context
 
 static bool is_there(const struct store *s)
 {
-    return *s->at >= s->value;
+    return s->at[0] >= s->value && (s->signals || s->at[1] >= s->value);
 }
 
 static void note_store(struct small *s, const uint64_t *at, uint64_t value, bool signals,
@@ -142,13 +142,13 @@ static bool do_put(struct small *s, bool signals)
     const int peer = !number_of(s), i = s->stores;
     struct area *there = other_than(s)->area;
 
-    s->source[i] = (uint64_t)i + 1;
-    note_store(s, &there->data[i], s->source[i], false, false);
+    s->source[i][0] = s->source[i][1] = (uint64_t)i + 1;
+    note_store(s, there->data[i], (uint64_t)i + 1, false, false);
     if (!signals)
-        return is_good(s, "put", gshmem_putmem(&s->area->data[i], &s->source[i], 8, peer));
+        return is_good(s, "put", gshmem_putmem(s->area->data[i], s->source[i], 16, peer));
     note_store(s, &there->signal, ++s->signals, true, false);
     return is_good(s, "put_signal",
-                   gshmem_putmem_signal(&s->area->data[i], &s->source[i], 8, &s->area->signal, 1,
+                   gshmem_putmem_signal(s->area->data[i], s->source[i], 16, &s->area->signal, 1,
                                         GSHMEM_SIGNAL_ADD, peer));
 }
 
@@ -156,7 +156,7 @@ static bool do_put(struct small *s, bool signals)
 static bool do_get(struct small *s)
 {
     const struct store *last = NULL;
-    uint64_t *from = &s->area->constant;
+    uint64_t *from = s->area->constant;
     const bool quiet = s->stores == 0 || s->store[s->stores - 1].quiet;
 
     for (int i = 0; i < s->stores; i++) {
@@ -164,14 +164,17 @@ static bool do_get(struct small *s)
             last = &s->store[i];
     }
     if (last)
-        from = &s->area->data[last->value - 1];
-    s->area->got = ~UINT64_C(0);
-    if (!is_good(s, "get", gshmem_getmem(&s->area->got, from, 8, !number_of(s))))
+        from = s->area->data[last->value - 1];
+    s->area->got[0] = s->area->got[1] = ~UINT64_C(0);
+    if (!is_good(s, "get", gshmem_getmem(s->area->got, from, 16, !number_of(s))))
         return false;
-    const uint64_t got = s->area->got, due = last ? last->value : CONSTANT;
-    if (got != due && (quiet || got != 0))
-        world_fail("PE %d gets %llu, and not %llu", number_of(s), (unsigned long long)got,
-                   (unsigned long long)due);
+    const uint64_t due = last ? last->value : CONSTANT;
+    for (int i = 0; i < 2; i++) {
+        const uint64_t got = s->area->got[i];
+        if (got != due && (quiet || got != 0))
+            world_fail("PE %d gets %llu, and not %llu", number_of(s), (unsigned long long)got,
+                       (unsigned long long)due);
+    }
     return true;
 }
 
@@ -198,13 +201,13 @@ static bool do_atomic(struct small *s)
 /* What the holder before has put is there. */
 static bool do_update(struct small *s)
 {
-    const uint64_t count = small[0].area->guarded;
+    const uint64_t count = small[1].area->guarded;
     const uint64_t due = (uint64_t)(small[0].sections + small[1].sections);
 
     if (count != due)
         world_fail("PE %d: %llu sections of %llu are seen under the lock", number_of(s),
                    (unsigned long long)count, (unsigned long long)due);
-    gshmem_uint64_p(&s->area->guarded, count + 1, 0);
+    gshmem_uint64_p(&s->area->guarded, count + 1, 1);
     if (!is_good(s, "p", GSHMEM_OK))
         return false;
     s->sections++;
@@ -306,10 +309,10 @@ static void kernel_put(struct small *s, bool signals)
     const int peer = !number_of(s), i = s->stores;
     struct area *there = other_than(s)->area;
 
-    note_store(s, &there->data[i], (uint64_t)i + 1, false, true);
+    note_store(s, there->data[i], (uint64_t)i + 1, false, true);
     if (signals)
         note_store(s, &there->signal, ++s->signals, true, true);
-    small_kernel_put(&s->area->data[i], (uint64_t)i + 1, peer, signals ? &s->area->signal : NULL);
+    small_kernel_put(s->area->data[i], (uint64_t)i + 1, peer, signals ? &s->area->signal : NULL);
 }
 
 static bool kernel_one(struct small *s, char letter)
@@ -394,7 +397,7 @@ static bool connect_both(struct small *s)
     s->area = gshmem_calloc(1, sizeof *s->area);
     if (!is_good(s, "calloc", s->area ? GSHMEM_OK : gshmem_last_error(NULL)))
         return false;
-    s->area->constant = CONSTANT;
+    s->area->constant[0] = s->area->constant[1] = CONSTANT;
     if (!is_good(s, "barrier", gshmem_barrier_all()))
         return false;
     gshmem_uint64_atomic_fetch_add(&s->area->counter, 0, !number_of(s));
@@ -460,7 +463,7 @@ bool small_has_ended(void)
         return false;
     const int increments = small[0].increments + small[1].increments;
     const uint64_t counted = small[0].area->counter + small[1].area->counter;
-    const uint64_t sections = small[0].area->guarded;
+    const uint64_t sections = small[1].area->guarded;
     if (!dead && counted != (uint64_t)increments)
         world_fail("%d increments have made %llu", increments, (unsigned long long)counted);
     if (!dead && sections != (uint64_t)(small[0].sections + small[1].sections))

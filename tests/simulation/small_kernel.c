@@ -55,11 +55,12 @@ static uint64_t post(const struct gshmem_device_ctx *c, const struct gshmem_comm
 void small_kernel_put(uint64_t *at, uint64_t value, int pe, uint64_t *signal)
 {
     const struct gshmem_command put = {.kind = GSHMEM_COMMAND_VALUE,
-                                       .type = 8,
+                                       .type = 16,
                                        .pe = (uint32_t)pe,
                                        .more = signal != NULL,
                                        .address = (uintptr_t)at,
-                                       .local = value};
+                                       .local = value,
+                                       .size = value};
     const struct gshmem_command signals = {.kind = GSHMEM_COMMAND_SIGNAL,
                                            .amo = GSHMEM_SIGNAL_ADD,
                                            .pe = (uint32_t)pe,

@@ -7,7 +7,7 @@
 
 /* Before gshmem_init: the PE has kernels. */
 void small_kernel_begin(void);
-/* signal: adds 1 there, behind the value; NULL: none. */
+/* Twice that value, in 16 bytes. signal: adds 1 there, behind the value; NULL: none. */
 void small_kernel_put(uint64_t *at, uint64_t value, int pe, uint64_t *signal);
 void small_kernel_fence(void);
 /* False: it has failed. */
