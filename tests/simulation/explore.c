@@ -203,11 +203,14 @@ void explore_advances(void)
         fiber_current->productive = true;
 }
 
-void explore_round_ends(struct fiber *f)
+bool explore_round_ends(struct fiber *f)
 {
-    if (explore_step && f->productive)
+    const bool productive = f->productive;
+
+    if (explore_step && productive)
         progress(f->pe, f);
     f->productive = false;
+    return productive;
 }
 
 static void comes_after(uint32_t step)

@@ -55,8 +55,8 @@ void explore_touch(const struct pe *pe, const void *object, bool writes);
 void explore_stored(const void *at, size_t bytes);
 /* The fiber that runs has sent, received or woken. */
 void explore_advances(void);
-/* It polls, sleeps or ends. */
-void explore_round_ends(struct fiber *f);
+/* It pauses, sleeps or ends; returns whether it has made progress since it has done so last. */
+bool explore_round_ends(struct fiber *f);
 /* Something arrives that was sent in that step. */
 void explore_arrival(struct pe *to, uint32_t sent_in);
 

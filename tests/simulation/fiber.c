@@ -207,9 +207,9 @@ void fiber_pause(uint64_t ns)
         fiber_pass(ns);
         return;
     }
-    explore_round_ends(f);
+    f->idle = !explore_round_ends(f);
     f->now += ns;
-    f->idle = true;
+    f->points = 0;
     fiber_point();
 }
 

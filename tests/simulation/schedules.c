@@ -43,6 +43,7 @@ static void set_up(bool kernels)
     setenv("GSHMEM_HEAP_MAX", "16M", 1);
     setenv("GSHMEM_ON_ERROR", "return", 1);
     setenv("GSHMEM_PEER_TIMEOUT", "8", 1);
+    setenv("GSHMEM_PROXY_IDLE_US", "0", 1); /* it sleeps as soon as it finds nothing */
     world.n_pes = 2;
     world.cpus = 2;
     world.pace = (struct pace){
