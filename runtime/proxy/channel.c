@@ -370,14 +370,18 @@ bool channel_take(struct proxy_channel *c)
     return c->taken != before;
 }
 
+/* Of a command of two slots, both must be there: the thread that writes it wakes the proxy after
+ * that. */
 bool channel_has_work(const struct proxy_channel *c)
 {
+    struct gshmem_command second;
     struct gshmem_slot slot;
+    bool pair;
 
     if (c->stuck || !read_slot(c, c->taken, &slot))
         return false;
     const struct gshmem_command m = gshmem_command_decode(slot);
-    return !is_held_back(c, &m);
+    return !is_held_back(c, &m) && look_on(c, &m, &second, &pair) == STEP_TAKEN;
 }
 
 uint64_t channel_stalled(struct proxy_channel *c, uint64_t now)

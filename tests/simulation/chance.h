@@ -8,10 +8,13 @@
 
 struct chance {
     uint64_t state;
+    bool fixed; /* 0 each time: explore.c tries what chance would choose from */
 };
 
 static inline uint64_t chance_next(struct chance *c)
 {
+    if (c->fixed)
+        return 0;
     uint64_t x = c->state += 0x9e3779b97f4a7c15;
 
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -21,7 +24,7 @@ static inline uint64_t chance_next(struct chance *c)
 
 static inline struct chance chance_begin(uint64_t seed, uint64_t purpose)
 {
-    struct chance c = {seed * 0xd1342543de82ef95 + purpose};
+    struct chance c = {.state = seed * 0xd1342543de82ef95 + purpose};
 
     c.state = chance_next(&c);
     return c;

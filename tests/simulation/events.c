@@ -63,3 +63,15 @@ bool events_take(struct event *out)
         events.heap[i] = last;
     return true;
 }
+
+const struct event *events_all(size_t *n)
+{
+    *n = events.n;
+    return events.heap;
+}
+
+/* The heap is none any more. */
+void events_remove(size_t at)
+{
+    events.heap[at] = events.heap[--events.n];
+}

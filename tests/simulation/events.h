@@ -4,6 +4,7 @@
 #define TEST_SIMULATION_EVENTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct event {
@@ -20,5 +21,8 @@ void events_add(uint64_t at, void (*fire)(void *object, uint64_t number), void *
 /* The time of the next event; UINT64_MAX: there is none. */
 uint64_t events_next(void);
 bool events_take(struct event *out);
+/* For explore.c, which picks by itself: all of them, in no order, until one is added or removed. */
+const struct event *events_all(size_t *n);
+void events_remove(size_t at);
 
 #endif

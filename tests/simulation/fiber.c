@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "events.h"
+#include "explore.h"
 #include "fence.h"
 #include "image.h"
 #include "network.h"
@@ -43,6 +45,16 @@ void fibers_begin(void)
     stack_pool_init(&fibers.stacks, STACK_BYTES);
     context_adopt(&fibers.home);
     world.schedule = chance_begin(world.seed, 2);
+}
+
+void fibers_spare(int stacks)
+{
+    const size_t page = 4096; /* below each, one that faults */
+
+    for (struct stack *s = fibers.stacks.first; s; s = s->next) {
+        if (stacks-- <= 0)
+            madvise(s->low - page, s->size + page, MADV_DONTFORK);
+    }
 }
 
 uint64_t fiber_time(void)
@@ -90,7 +102,10 @@ static void resume(void *object, uint64_t turn)
     }
     if (f->blocked)
         f->timed_out = turn & 1;
-    f->blocked = false;
+    if (f->blocked || f->idle)
+        f->seen = f->pe->progress - f->own;
+    f->points = f->blocked || f->idle ? 0 : f->points + 1;
+    f->blocked = f->idle = false;
     f->now = world.now;
     load(f);
     fiber_current = f;
@@ -155,15 +170,52 @@ void fiber_pass(uint64_t ns)
     struct fiber *f = fiber_current;
 
     f->now += ns;
-    if (events_next() > f->now && !world.over)
+    if (world.explored || (events_next() > f->now && !world.over))
         return;
     f->turn++;
     resume_at(f, f->now, false);
     go_home();
 }
 
+struct fiber *fiber_of_event(void (*fire)(void *, uint64_t), void *object, uint64_t number,
+                             bool *by_time)
+{
+    struct fiber *f = object;
+
+    if (fire != resume || f->pe->dead || f->ended || f->turn != number >> 1)
+        return NULL;
+    *by_time = number & 1;
+    return f;
+}
+
+void fiber_point(void)
+{
+    struct fiber *f = fiber_current;
+
+    if (!world.explored || !f)
+        return;
+    f->turn++;
+    resume_at(f, f->now, false);
+    go_home();
+}
+
+void fiber_pause(uint64_t ns)
+{
+    struct fiber *f = fiber_current;
+
+    if (!world.explored) {
+        fiber_pass(ns);
+        return;
+    }
+    f->idle = !explore_round_ends(f);
+    f->now += ns;
+    f->points = 0;
+    fiber_point();
+}
+
 void fiber_call(void)
 {
+    fiber_point();
     fiber_pass(chance_between(&world.schedule, world.pace.call_ns, 2 * world.pace.call_ns));
 }
 
@@ -171,6 +223,7 @@ bool fiber_block(uint64_t until)
 {
     struct fiber *f = fiber_current;
 
+    explore_round_ends(f);
     f->turn++;
     f->blocked = true;
     f->timed_out = false;
@@ -189,6 +242,9 @@ void fiber_wake(struct fiber *f)
     f->turn++;
     f->blocked = f->timed_out = false;
     f->word = NULL;
+    f->points = 0;
+    f->after = explore_step;
+    f->seen = f->pe->progress - f->own;
     resume_at(f, at + chance_between(&world.schedule, world.pace.wake_ns, 2 * world.pace.wake_ns),
               false);
 }
@@ -220,6 +276,7 @@ void fiber_end(void)
 {
     struct fiber *f = fiber_current;
 
+    explore_round_ends(f);
     f->ended = true;
     if (f->joiner)
         fiber_wake(f->joiner);

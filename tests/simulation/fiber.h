@@ -32,6 +32,10 @@ struct fiber {
     uint64_t turn; /* counts its sleeps: an event that would end an earlier one is void */
     bool blocked, timed_out, ended;
     bool of_library; /* the library has started this thread */
+    bool idle, productive; /* see explore.h: it polls; it has done more than that since then */
+    uint64_t seen, own;
+    uint32_t after;  /* the step that lets it run */
+    uint32_t points; /* since it has polled or slept */
     const void *word; /* of a futex or a mutex for which it waits */
     struct pollfd *fds; /* that it polls */
     nfds_t n_fds;
@@ -57,6 +61,7 @@ struct pe {
     struct object **object; /* its descriptors, from DESCRIPTOR_FIRST on */
     int objects;
     uint64_t messages, bytes; /* that it has sent */
+    uint64_t progress; /* see explore.h */
     void *program; /* the workload's */
 };
 
@@ -73,12 +78,15 @@ extern struct world {
     struct pace pace;
     struct chance schedule; /* who is slow, who is woken */
     bool over;
+    bool explored; /* explore.c says who runs next, and not the time */
     char failure[400]; /* why the run has failed; "": it has not */
 } world;
 
 extern struct fiber *fiber_current; /* NULL: an event fires */
 
 void fibers_begin(void);
+/* From now on a child of fork has no more free stacks than that: each costs it two mappings. */
+void fibers_spare(int stacks);
 struct fiber *fiber_new(struct pe *pe, uint64_t at, void *(*main)(void *), void *argument);
 /* Runs events until the world is over, or until a time. */
 void fibers_run(uint64_t until);
@@ -89,6 +97,13 @@ uint64_t fiber_time(void);
 void fiber_pass(uint64_t ns);
 /* One call of the system. */
 void fiber_call(void);
+/* Where explore.c may let others run. */
+void fiber_point(void);
+/* The same for a thread that polls, and has found nothing. */
+void fiber_pause(uint64_t ns);
+/* For explore.c: whether an event continues a fiber; NULL: it does not, or is void. */
+struct fiber *fiber_of_event(void (*fire)(void *, uint64_t), void *object, uint64_t number,
+                             bool *by_time);
 /* Sleeps until it is woken, or until that time: false. */
 bool fiber_block(uint64_t until);
 void fiber_wake(struct fiber *f);

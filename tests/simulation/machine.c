@@ -29,6 +29,8 @@ struct byte_lock {
     uint64_t file, byte;
 };
 
+bool machine_is_copied;
+
 static struct {
     struct mapping *mapping;
     int mappings;
@@ -74,6 +76,8 @@ void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int fd, o
 {
     if (NTH(mmap))
         return MAP_FAILED;
+    if (machine_is_copied && flags & MAP_SHARED)
+        flags ^= MAP_SHARED | MAP_PRIVATE;
     void *got = mmap(at, bytes, protection, flags, fd, offset);
 
     if (!fiber_current || got == MAP_FAILED || !(flags & MAP_SHARED) || fd < 0)

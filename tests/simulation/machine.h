@@ -12,5 +12,7 @@ struct pe;
  * in memory of one process. */
 const void *machine_word(const struct pe *pe, const void *word);
 bool machine_is_shared(const void *word);
+/* Mappings are private: each PE has a machine of its own, and a fork is to have its own memory. */
+extern bool machine_is_copied;
 
 #endif

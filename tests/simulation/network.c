@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "events.h"
+#include "explore.h"
 #include "fiber.h"
 #include "object.h"
 #include "record.h"
@@ -231,6 +232,10 @@ static void arrive(void *object, uint64_t number)
         stream_release(s);
         return;
     }
+    explore_arrival(side->pe, p->step);
+    explore_touch(side->pe, side->pe->object, true);
+    if (side->closed)
+        explore_touch(other->pe, other->pe->object, true);
     side->under_way = p->next;
     record("PE %d gets %s %zu from PE %d, stream %llu", side->pe->number,
            p->reset ? "a reset" : p->end ? "the end" : "bytes", p->bytes, other->pe->number,
@@ -249,10 +254,18 @@ static void arrive(void *object, uint64_t number)
     stream_release(s);
 }
 
+struct stream *stream_of_event(void (*fire)(void *, uint64_t), void *object, uint64_t number,
+                               int *side)
+{
+    *side = (int)number;
+    return fire == arrive ? object : NULL;
+}
+
 static void add_piece(struct stream *s, int from, struct piece *p, uint64_t at)
 {
     struct side *to = &s->side[!from];
 
+    p->step = explore_step;
     p->at = at > to->last_at ? at : to->last_at;
     to->last_at = p->at;
     if (to->last)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "events.h"
+#include "explore.h"
 #include "fiber.h"
 #include "network.h"
 #include "nth.h"
@@ -95,6 +96,8 @@ static int poll_now(const struct pe *pe, struct pollfd *fds, nfds_t n)
     for (nfds_t i = 0; i < n; i++) {
         const int at = fds[i].fd - DESCRIPTOR_FIRST;
         struct object *o = at >= 0 && at < pe->objects ? pe->object[at] : NULL;
+        if (fiber_current && fiber_current->pe == pe)
+            explore_touch(pe, o && o->kind != OBJECT_EVENT ? pe->object : (void *)o, false);
         fds[i].revents = 0;
         if (o)
             fds[i].revents =
@@ -235,6 +238,7 @@ int system_epoll_wait(int epoll, struct epoll_event *events, int most, int ms)
     int n = 0;
 
     fiber_call();
+    explore_touch(fiber_current->pe, fiber_current->pe->object, false);
     if (!set || set->kind != OBJECT_EPOLL || ms != 0) {
         errno = EINVAL;
         return -1;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "explore.h"
 #include "fence.h"
 #include "fiber.h"
 #include "nth.h"
@@ -32,6 +33,7 @@ ssize_t __wrap_read(int fd, void *to, size_t bytes)
     if (fd < DESCRIPTOR_FIRST)
         return read(fd, to, bytes);
     fiber_call();
+    explore_touch(fiber_current->pe, o, true);
     if (!o || bytes != sizeof o->count || !o->count) {
         errno = o ? EAGAIN : EBADF;
         return -1;
@@ -68,6 +70,8 @@ ssize_t __wrap_write(int fd, const void *from, size_t bytes)
     }
     uint64_t more;
     memcpy(&more, from, sizeof more);
+    explore_touch(o->pe, o, true);
+    explore_advances();
     o->count += more;
     object_changed(o);
     return (ssize_t)bytes;

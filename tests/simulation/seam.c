@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <string.h>
 
+#include "explore.h"
 #include "fiber.h"
 #include "machine.h"
 #include "nth.h"
@@ -34,17 +35,20 @@ uint64_t clock_ns(void)
 
 void clock_pause(void)
 {
-    fiber_pass(chance_between(&world.schedule, world.pace.pause_ns, 2 * world.pace.pause_ns));
+    fiber_pause(chance_between(&world.schedule, world.pace.pause_ns, 2 * world.pace.pause_ns));
 }
 
 void clock_yield(void)
 {
-    fiber_pass(chance_between(&world.schedule, world.pace.yield_ns, 2 * world.pace.yield_ns));
+    fiber_pause(chance_between(&world.schedule, world.pace.yield_ns, 2 * world.pace.yield_ns));
 }
 
 void clock_sleep(uint64_t ns)
 {
-    fiber_block(fiber_current->now + ns + world.pace.wake_ns);
+    if (world.explored)
+        fiber_pause(ns + world.pace.wake_ns);
+    else
+        fiber_block(fiber_current->now + ns + world.pace.wake_ns);
 }
 
 bool system_random(void *to, size_t bytes)
@@ -66,6 +70,7 @@ void system_futex(void *word, int op, uint32_t value, const struct timespec *mos
     const void *key = op & FUTEX_PRIVATE_FLAG ? word : machine_word(f->pe, word);
 
     fiber_call();
+    explore_touch(f->pe, key, (op & FUTEX_CMD_MASK) == FUTEX_WAKE);
     if ((op & FUTEX_CMD_MASK) == FUTEX_WAKE) {
         const int n = machine_is_shared(key) ? world.n_pes : 1;
         for (int i = 0, left = (int)value; i < n && left > 0; i++)

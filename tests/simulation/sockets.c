@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "explore.h"
 #include "fiber.h"
 #include "network.h"
 #include "nth.h"
@@ -265,6 +266,7 @@ ssize_t system_sendmsg(int fd, const struct msghdr *message, int flags)
     if (!socket_is_usable(s))
         return -1;
     struct side *side = &s->stream->side[s->which];
+    explore_touch(s->object->pe, s->object->pe->object, false);
     if (side->error)
         return socket_error(side->error);
     if (s->stream->side[!s->which].closed && side->ended && chance_one_in(&world.schedule, 2))
@@ -279,6 +281,8 @@ ssize_t system_sendmsg(int fd, const struct msghdr *message, int flags)
     }
     if (done && message->msg_controllen) /* a descriptor goes with it */
         stream_pass(s->stream, s->which, *(int *)(void *)CMSG_DATA(CMSG_FIRSTHDR(message)));
+    if (done)
+        explore_advances();
     fiber_pass(done / 8); /* some 8 GB/s to copy it */
     return done ? (ssize_t)done : socket_error(EAGAIN);
 }
@@ -331,6 +335,7 @@ ssize_t system_recvmsg(int fd, struct msghdr *message, int flags)
     if (!socket_is_usable(s))
         return -1;
     struct side *side = &s->stream->side[s->which];
+    explore_touch(s->object->pe, s->object->pe->object, false);
     if (s->stream->local && !(flags & MSG_DONTWAIT))
         wait_here(s, side);
     for (size_t i = 0; i < message->msg_iovlen && side->arrived; i++) {
@@ -338,10 +343,13 @@ ssize_t system_recvmsg(int fd, struct msghdr *message, int flags)
         const size_t n = v->iov_len ? stream_read(s->stream, s->which, v->iov_base, v->iov_len,
                                                   flags & MSG_PEEK)
                                     : 0;
+        explore_stored(v->iov_base, n);
         done += n;
         if (n < v->iov_len)
             break;
     }
+    if (done)
+        explore_advances();
     if (s->stream->local)
         take_passed(s, message);
     fiber_pass(done / 8);

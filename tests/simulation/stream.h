@@ -13,6 +13,7 @@ struct piece {
     uint64_t at; /* when it arrives */
     size_t bytes, read;
     bool end, reset; /* instead of bytes */
+    uint32_t step;   /* that sent it (explore.h) */
     char data[];
 };
 
@@ -60,6 +61,9 @@ struct socket {
 struct stream *stream_new(struct pe *from, struct pe *to);
 void stream_hold(struct stream *s);
 void stream_release(struct stream *s);
+/* For explore.c: whether an event is an arrival, at which side; NULL: it is not. */
+struct stream *stream_of_event(void (*fire)(void *, uint64_t), void *object, uint64_t number,
+                               int *side);
 /* Takes some of the bytes: how many; 0: the other side has no room. */
 size_t stream_send(struct stream *s, int from, const void *data, size_t bytes);
 size_t stream_read(struct stream *s, int to, void *data, size_t bytes, bool peek);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 
+#include "explore.h"
 #include "fiber.h"
 #include "nth.h"
 #include "wrap.h"
@@ -79,7 +80,9 @@ int __wrap_pthread_mutex_trylock(pthread_mutex_t *m)
 {
     const int own = OWNER(fiber_current);
 
+    fiber_point();
     fiber_pass(20);
+    explore_touch(fiber_current->pe, m, true);
     if (m->__data.__lock && (m->__data.__owner != own ||
                              m->__data.__kind != PTHREAD_MUTEX_RECURSIVE_NP))
         return EBUSY;
@@ -104,7 +107,9 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
 
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
 {
+    fiber_point();
     fiber_pass(20);
+    explore_touch(fiber_current->pe, m, true);
     if (m->__data.__owner != OWNER(fiber_current))
         world_fail("PE %d gives back a mutex that it does not have", fiber_current->pe->number);
     if (--m->__data.__count)
