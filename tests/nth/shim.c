@@ -310,6 +310,17 @@ void free(void *memory)
     __libc_free(memory);
 }
 
+static bool is_stream(int fd)
+{
+    int type = 0;
+    socklen_t bytes = sizeof type;
+    static int (*real)(int, int, int, void *, socklen_t *);
+
+    if (!real)
+        real = (int (*)(int, int, int, void *, socklen_t *))dlsym(RTLD_NEXT, "getsockopt");
+    return real(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
+}
+
 /* ---- Calls of one form: what is returned when they fail, and with which error ---- */
 
 #define CALL(result, name, bad, error, declared, ...)                                              \
@@ -337,7 +348,7 @@ CALL(int, setsockopt, -1, ENOBUFS, (int fd, int l, int o, const void *v, socklen
 CALL(int, getsockopt, -1, EINVAL, (int fd, int l, int o, void *v, socklen_t *n), fd, l, o, v, n)
 CALL(ssize_t, send, -1, ECONNRESET, (int fd, const void *p, size_t n, int flags), fd, p, n, flags)
 CALL(ssize_t, recv, -1, ECONNRESET, (int fd, void *p, size_t n, int flags), fd, p, n, flags)
-CALL(ssize_t, sendmsg, -1, ECONNRESET, (int fd, const struct msghdr *m, int flags), fd, m, flags)
+CALL(ssize_t, sendmsg, -1, is_stream(fd) ? ECONNRESET : ENOMEM, (int fd, const struct msghdr *m, int flags), fd, m, flags)
 CALL(ssize_t, recvmsg, -1, ECONNRESET, (int fd, struct msghdr *m, int flags), fd, m, flags)
 CALL(int, poll, -1, ENOMEM, (struct pollfd *p, nfds_t n, int ms), p, n, ms)
 CALL(int, ppoll, -1, ENOMEM, (struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *s), p, n, t, s)
