@@ -26,8 +26,8 @@ struct device_heap {
                                read */
     void *letters;          /* for multicast: [PEs of the node] */
     int *letter_fds;
-    struct news *news;      /* for growth and loans: [PEs of the node]; a PE without memory could not tell
-                               the others, which wait for it */
+    struct news *news;      /* for growth and loans: [PEs of the node]; a PE without memory could
+                               not tell the others, which wait for it */
     int *news_fds;
     struct handover handover;
     struct handover_circle circle; /* all PEs of the node */

@@ -3,10 +3,11 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "job.h"
 
-enum { FEW = 64, BULK = 48 << 10 };
+enum { FEW = 64, BULK = 48 << 10, MANY = 600 };
 
 static long of_program[4]; /* a symmetric variable */
 
@@ -88,6 +89,21 @@ static bool move_data(int me, int n)
     return true;
 }
 
+/* A child has variables of its own, or those of its parent if there was no memory for that. */
+static bool have_child(void)
+{
+    int status = 0;
+    const long expected = of_program[1];
+    const pid_t child = fork();
+
+    if (child == 0)
+        _exit(of_program[1] == expected ? 0 : JOB_WRONG);
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return false;
+    RIGHT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return true;
+}
+
 /* ---- Memory ---- */
 
 static bool grow(int me, int n)
@@ -145,12 +161,13 @@ static bool synchronize(int me, int n)
 {
     const int next = (me + 1) % n, before = (me + n - 1) % n;
     struct {
-        long lock, guarded, sum, any[4];
+        long lock, guarded, sum, any[MANY];
         uint64_t signal;
         long letter[FEW];
     } *s;
     long letter[FEW], got;
-    size_t which[4];
+    size_t which[MANY];
+    static int not_yet[MANY];
 
     TRY_MEMORY(s, gshmem_calloc(1, sizeof *s));
     for (int i = 0; i < FEW; i++)
@@ -164,7 +181,7 @@ static bool synchronize(int me, int n)
     TRY(gshmem_long_p(&s->any[2], 5, next));
     if (gshmem_long_wait_until_any(s->any, 4, NULL, GSHMEM_CMP_EQ, 5) != 2)
         TRY(gshmem_last_error(NULL));
-    if (gshmem_long_wait_until_some(s->any, 4, which, NULL, GSHMEM_CMP_EQ, 5) != 1)
+    if (gshmem_long_wait_until_some(s->any, MANY, which, not_yet, GSHMEM_CMP_EQ, 5) != 1)
         TRY(gshmem_last_error(NULL));
     TRY(gshmem_barrier_all());
     for (int i = 0; i < 4; i++)
@@ -317,7 +334,7 @@ static bool threads(int me, int n)
 
 static bool work(int me, int n)
 {
-    return move_data(me, n) && grow(me, n) && lend(me, n) && synchronize(me, n) && teams(me, n) &&
+    return move_data(me, n) && have_child() && grow(me, n) && lend(me, n) && synchronize(me, n) && teams(me, n) &&
            threads(me, n);
 }
 

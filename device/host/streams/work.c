@@ -213,9 +213,9 @@ __attribute__((constructor)) static void work_watch_forks(void)
     forks_add(&part);
 }
 
-/* Another helper, where more work is queued than helpers are idle: an idle one may already have been
- * woken for work that was queued before. Call with the lock held. False: one is needed, and there is
- * no thread. */
+/* Another helper, where more work is queued than helpers are idle: an idle one may already have
+ * been woken for work that was queued before. Call with the lock held. False: one is needed, and
+ * there is no thread. */
 static bool work_add_helper(void)
 {
     pthread_t id;
