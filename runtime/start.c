@@ -297,7 +297,8 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     wait_calibrate(j->node->oversubscribed, network_is_needed(j->network), j->node->contained);
     if ((status = map_fill(j)) || (status = place_heap(j)) ||
         (status = device_heap_start(j, network_await, symmetric_imported)) ||
-        (status = network_start(j)) || (status = start_checks(j)) || (status = team_start(j)))
+        (status = network_start(j)) || (status = start_checks(j)) || (status = team_start(j)) ||
+        (status = departures_start(j)))
         return status;
     if ((status = heap_start(j, network_pins)) || (status = registration_start(j)) ||
         (status = symmetric_start(j)))

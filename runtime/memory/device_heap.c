@@ -154,7 +154,6 @@ static void undo(struct device_heap *d, uint64_t end, gshmem_status_t status, st
 
 gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const char *call)
 {
-    const size_t n = (size_t)d->node->n;
     uint64_t before = d->everywhere;
     gshmem_status_t status;
 
@@ -162,14 +161,9 @@ gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const cha
     d->grown.bytes = 0;
     if (end <= before)
         return GSHMEM_OK;
-    struct news *news = calloc(n, sizeof *news + sizeof(int));
-    if (!news) /* the others wait for this PE, and to notify them would take memory */
-        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu PEs", call, n);
-    int *fds = (int *)(news + n);
-    status = device_heap_grow(d, end, news, fds, call);
+    status = device_heap_grow(d, end, d->news, d->news_fds, call);
     if (status)
-        undo(d, before, status, news, fds, call);
-    free(news);
+        undo(d, before, status, d->news, d->news_fds, call);
     return status;
 }
 
@@ -199,17 +193,19 @@ gshmem_status_t device_heap_prepare(struct job *j, uint64_t system)
     if (!d)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
     j->device_heap = d;
+    d->device = j->device;
+    d->node = j->node;
     pthread_mutex_init(&d->pieces, NULL);
     d->handover.fd[0] = d->handover.fd[1] = -1;
     d->letters = calloc(n, HANDOVER_LETTER_MAX);
     d->letter_fds = calloc(n, sizeof *d->letter_fds);
-    if (!d->letters || !d->letter_fds)
+    d->news = calloc(n, sizeof *d->news);
+    d->news_fds = calloc(n, sizeof *d->news_fds);
+    if (!d->letters || !d->letter_fds || !d->news || !d->news_fds)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
-    d->device = j->device;
-    d->node = j->node;
     d->pes = j->n_pes;
     d->system = system;
-    if ((status = handover_open(&d->handover)))
+    if ((status = handover_open(&d->handover, j->node->n)))
         return status;
     if (most)
         most = system + (least > most ? least : most);
@@ -323,6 +319,8 @@ void device_heap_stop(struct job *j)
     pthread_mutex_destroy(&d->pieces);
     free(d->letters);
     free(d->letter_fds);
+    free(d->news);
+    free(d->news_fds);
     free(d->remote);
     free(d->imported);
     free(d);

@@ -9,6 +9,8 @@
 #include "device/device.h"
 #include "runtime/memory/map.h"
 
+struct news;
+
 /* A PE of another node whose heap is mapped here. */
 struct remote_heap {
     int pe;
@@ -24,6 +26,9 @@ struct device_heap {
                                read */
     void *letters;          /* for multicast: [PEs of the node] */
     int *letter_fds;
+    struct news *news;      /* for growth and loans: [PEs of the node]; a PE without memory could
+                               not tell the others, which wait for it */
+    int *news_fds;
     struct handover handover;
     struct handover_circle circle; /* all PEs of the node */
     uint64_t limit;      /* of each PE's heap, the system part included */

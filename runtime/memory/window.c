@@ -107,14 +107,10 @@ static bool any_has_more(const struct device_heap *d, const struct offers *t)
 gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t bytes,
                                  uint64_t offset, const char *call)
 {
-    const size_t n = (size_t)d->node->n;
-    struct offers t = {.news = calloc(n, sizeof *t.news + sizeof *t.fds)};
+    const struct offers t = {d->news, d->news_fds};
     uint64_t done = 0, taken;
     gshmem_status_t status;
 
-    if (!t.news) /* the others wait for this PE, and to notify them would take memory */
-        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu PEs", call, n);
-    t.fds = (int *)(t.news + n);
     d->lents = 0;
     do {
         status = lend_next(d, &t, (const char *)at + done, bytes - done, d->system + offset + done,
@@ -123,7 +119,6 @@ gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t
     } while (!status && any_has_more(d, &t));
     if (status)
         device_heap_return(d, offset, bytes);
-    free(t.news);
     return status;
 }
 

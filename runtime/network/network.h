@@ -139,9 +139,9 @@ gshmem_status_t network_quiet(struct pending *pending, const char *call);
 gshmem_status_t network_errand(struct network *n, struct transport_request *request,
                                const char *call, uint64_t *value);
 
-/* The same for a request whose failure does not matter: the PE may have left, which is not
- * logged. */
-void network_remark(struct network *n, struct transport_request *request, const char *call);
+/* The same for a request that may fail because the PE has left: a failure is not logged. */
+gshmem_status_t network_remark(struct network *n, struct transport_request *request,
+                               const char *call);
 
 /* The same for many requests of one call: a record for them, apart from the program's requests,
  * whose failures are not this call's. NULL: out of memory, which was logged. */

@@ -390,9 +390,11 @@ gshmem_status_t network_errand(struct network *n, struct transport_request *requ
     return status;
 }
 
-void network_remark(struct network *n, struct transport_request *request, const char *call)
+gshmem_status_t network_remark(struct network *n, struct transport_request *request,
+                               const char *call)
 {
     this_thread.unheeded = true;
-    (void)network_errand(n, request, call, NULL);
+    const gshmem_status_t status = network_errand(n, request, call, NULL);
     this_thread.unheeded = false;
+    return status;
 }

@@ -42,14 +42,16 @@ static gshmem_status_t handover_open_one(struct handover *h, int which)
     return GSHMEM_OK;
 }
 
-gshmem_status_t handover_open(struct handover *h)
+gshmem_status_t handover_open(struct handover *h, int n)
 {
     gshmem_status_t status;
 
-    *h = (struct handover){.fd = {-1, -1}};
+    *h = (struct handover){.fd = {-1, -1}, .marks = calloc(2 * (size_t)n, sizeof *h->marks)};
+    if (!h->marks)
+        return fail(GSHMEM_ERR_MEMORY, "a Unix socket for this node's PEs: out of memory");
     if (!system_random(h->address.token, sizeof h->address.token))
-        return fail(GSHMEM_ERR_SYSTEM, "getrandom: %s", strerror(errno));
-    if (!(status = handover_open_one(h, 0)) && !(status = handover_open_one(h, 1)))
+        status = fail(GSHMEM_ERR_SYSTEM, "getrandom: %s", strerror(errno));
+    else if (!(status = handover_open_one(h, 0)) && !(status = handover_open_one(h, 1)))
         return GSHMEM_OK;
     handover_close(h);
     return status;
@@ -62,6 +64,8 @@ void handover_close(struct handover *h)
             close(h->fd[i]);
         h->fd[i] = -1;
     }
+    free(h->marks);
+    h->marks = NULL;
 }
 
 /* ---- One letter ---- */
@@ -91,7 +95,8 @@ static bool handover_send_letter(const struct handover *h, const struct handover
         memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
     }
     return system_sendmsg(h->fd[which], &message, MSG_NOSIGNAL) >= 0 ||
-           !(errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ETOOMANYREFS);
+           !(errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ENOMEM ||
+             errno == ETOOMANYREFS);
 }
 
 static bool is_ours(const struct handover *h, const struct letter *l, int n)
@@ -202,9 +207,7 @@ gshmem_status_t handover_exchange(struct handover *h, const struct handover_circ
     e.mine.index = circle->index;
     e.mine.round = h->round;
     memcpy(e.mine.text, mine, bytes);
-    e.sent = calloc(2 * (size_t)n, sizeof *e.sent);
-    if (!e.sent)
-        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
+    e.sent = memset(h->marks, 0, 2 * (size_t)n * sizeof *h->marks);
     e.come = e.sent + n;
     for (int i = 0; i < n; i++)
         fds[i] = -1;
@@ -215,6 +218,5 @@ gshmem_status_t handover_exchange(struct handover *h, const struct handover_circ
             close(fds[i]);
         fds[i] = -1;
     }
-    free(e.sent);
     return status;
 }

@@ -7,6 +7,7 @@
 #ifndef GSHMEM_RUNTIME_NODE_HANDOVER_H
 #define GSHMEM_RUNTIME_NODE_HANDOVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,10 +29,12 @@ struct handover {
     int fd[2];
     uint32_t round; /* exchanges so far */
     uint32_t refused; /* letters from other processes */
+    bool *marks; /* of an exchange, which so needs no memory: the others wait for this PE in it */
     struct handover_address address;
 };
 
-gshmem_status_t handover_open(struct handover *h);
+/* n: the participants of an exchange, at most. */
+gshmem_status_t handover_open(struct handover *h, int n);
 void handover_close(struct handover *h);
 
 /* The participants: all PEs of a node, or of a team. */

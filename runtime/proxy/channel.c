@@ -388,7 +388,7 @@ uint64_t channel_stalled(struct proxy_channel *c, uint64_t now)
 {
     channel_settle(c);
     const bool due = c->finished != c->taken || c->stuck;
-    if (c->finished != c->watched.finished || !due) {
+    if (!c->watched.since || c->finished != c->watched.finished || !due) {
         c->watched.finished = c->finished;
         c->watched.since = now;
         c->watched.reported = false;

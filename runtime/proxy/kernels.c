@@ -131,7 +131,7 @@ gshmem_status_t kernels_take_own_memory(struct job *j)
 
 const struct observer kernels_observer = {
     .make_team = kernels_make_team,
-    .show_team = kernels_show_team,
+    .show_team = kernels_install_team,
     .show_multicast = kernels_show_multicast,
     .hide_team = kernels_hide_team,
     .free_team = kernels_free_team,

@@ -32,8 +32,12 @@ void kernels_stop(struct job *j);
 extern const struct observer kernels_observer; /* of teams and contexts: the functions below */
 
 /* A team's view: made with the team (false: out of memory), published under its handle, hidden, and
- * freed. All except make do nothing where there are no kernels. */
+ * freed. Where there are no kernels, a team that is installed has clear words, and the others do
+ * nothing. */
 bool kernels_make_team(struct job *j, struct team *t);
+/* The team has its slot: kernels of its members may synchronize from here on, this PE's once it has
+ * some (kernels_show_team). */
+void kernels_install_team(struct job *j, struct team *t);
 void kernels_show_team(struct job *j, struct team *t);
 void kernels_show_multicast(struct job *j, struct team *t);
 /* PEs of other nodes are mapped from now on. */

@@ -1,6 +1,7 @@
 /* Kernels' teams: a view of each, published to kernels that may be running; and which of their PEs
  * have died. */
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,19 +196,31 @@ bool kernels_make_team(struct job *j, struct team *t)
     return true;
 }
 
+/* Clears the words that an earlier team left there; as with the host's blocks, its members are done
+ * with them, and the members of this team synchronize before any of them sends a word. This PE may
+ * have no kernels yet when the others' kernels send theirs. */
+static void clear_words(struct job *j, gshmem_team_t slot)
+{
+    j->device->ops->fill(j->device, sync_block(j, slot), 0,
+                         offsetof(struct gshmem_device_sync, data));
+}
+
+void kernels_install_team(struct job *j, struct team *t)
+{
+    if (t->id > GSHMEM_TEAM_HOST)
+        clear_words(j, t->id);
+    if (j->kernels)
+        kernels_show_team(j, t);
+}
+
 void kernels_show_team(struct job *j, struct team *t)
 {
     struct kernels *k = j->kernels;
 
-    if (!k)
-        return;
     for (int i = 0; i < t->n_pes; i++) {
         if (k->dead[t->members[i]])
             *t->kernel->failure = GSHMEM_ERR_PEER_DEAD;
     }
-    /* What an earlier team left there; as with the host's blocks, its members are done with it. */
-    if (t->id > GSHMEM_TEAM_HOST)
-        j->device->ops->fill(j->device, sync_block(j, t->id), 0, GSHMEM_DEVICE_SYNC_BYTES);
     struct gshmem_device_team view = {
         .ctx = kernels_view(j, t, k->context),
         .sync = sync_block(j, t->id),

@@ -109,6 +109,15 @@ void departures_begin(struct job *j, enum departure_way way)
         atomic_store_explicit(&table[j->pe], (unsigned char)way, memory_order_relaxed);
 }
 
+gshmem_status_t departures_start(struct job *j)
+{
+    if (j->node->index_of[0] >= 0)
+        return GSHMEM_OK;
+    j->departures->notified = calloc((size_t)j->node->n, 1);
+    return j->departures->notified ? GSHMEM_OK
+                                   : fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
+}
+
 void departures_stop(struct job *j)
 {
     free(j->departures->notified);
@@ -116,14 +125,15 @@ void departures_stop(struct job *j)
 }
 
 /* Notifies PE 0 for all PEs of this node that have left; the first of them does. If that fails, PE
- * 0 may have completed its own finalize, or has failed, which ends more. */
+ * 0 may have completed its own finalize, or has failed, which ends more. Without memory for it, the
+ * next check tries again. */
 static void departures_tell(struct job *j)
 {
     static const unsigned char way_byte[] = {0, 1, 2, 3, 4};
     const struct node *node = j->node;
     struct departures *d = j->departures;
 
-    if (node->index_of[0] >= 0 || (!d->notified && !(d->notified = calloc((size_t)node->n, 1))))
+    if (!d->notified)
         return;
     for (int i = 0; i < node->index; i++) {
         if (group_left(world(j), node->pe[i]))
@@ -139,8 +149,8 @@ static void departures_tell(struct job *j)
                                         .bytes = 1};
         if (!way || d->notified[i])
             continue;
-        d->notified[i] = true;
-        network_remark(j->network, &put, "gshmem_finalize");
+        d->notified[i] =
+            network_remark(j->network, &put, "gshmem_finalize") != GSHMEM_ERR_MEMORY;
     }
 }
 

@@ -30,7 +30,8 @@ extern const struct wait_hooks teams_wait_hooks; /* what waits ask of teams, and
 struct departures {
     size_t table;       /* where PE 0's table is in its system memory */
     atomic_int leaving; /* this PE leaves: an enum departure_way */
-    bool *notified;         /* [PE of the node]: PE 0 was notified that it leaves; NULL: of none */
+    bool *notified;         /* [PE of the node]: PE 0 was notified that it leaves; NULL: it is of
+                               this node */
     atomic_bool said_alone; /* a wait that only this PE can end was reported */
 };
 
@@ -38,10 +39,13 @@ struct departures {
  * copy is the valid one. */
 size_t departures_system_bytes(int n_pes);
 
+/* Allocates what a departure needs, so that a PE without memory can leave. */
+gshmem_status_t departures_start(struct job *j);
+void departures_stop(struct job *j);
+
 /* This PE leaves. Call once all that it has sent is complete, before its last round with the
  * others. */
 void departures_begin(struct job *j, enum departure_way way);
-void departures_stop(struct job *j);
 
 /* For a wait, at intervals: fails if it waits for a PE that has left before that call. If it is
  * this PE that has left and waits long, notifies PE 0. */

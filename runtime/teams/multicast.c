@@ -257,7 +257,7 @@ static struct multicast *multicast_make(struct job *j, struct team *t)
     struct multicast *m = step ? multicast_open_one(j, t) : NULL;
     uint64_t end;
 
-    if (m && !handover_open(&handover))
+    if (m && !handover_open(&handover, t->n_pes))
         mine.address = handover.address;
     bool all = multicast_greet(t, &mine, address, &end);
     if (all) {

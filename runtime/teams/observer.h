@@ -1,5 +1,6 @@
 /* The functions by which the proxy learns of teams and contexts, which it publishes to kernels.
- * start.c enters them as job->observer. In a job without kernels they do nothing. */
+ * start.c enters them as job->observer. In a job without kernels they do
+ * nothing, but for what kernels of other PEs find of a team. */
 #ifndef GSHMEM_RUNTIME_TEAMS_OBSERVER_H
 #define GSHMEM_RUNTIME_TEAMS_OBSERVER_H
 

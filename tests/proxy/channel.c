@@ -538,6 +538,21 @@ static void test_overdue(void)
     fake_room = 1 << 30;
 }
 
+/* A channel that has a command when it is looked at for the first time counts from then. */
+static void test_overdue_at_first(void)
+{
+    enum { LIMIT = 1000 };
+    char text[240] = "";
+
+    fake_begin();
+    write_one(put(2, 64, 32));
+    channel_take(&fake_channel);
+    CHECK(!channel_overdue(&fake_channel, 10 * LIMIT, LIMIT, text, sizeof text));
+    CHECK(!channel_overdue(&fake_channel, 11 * LIMIT - 1, LIMIT, text, sizeof text));
+    CHECK(channel_overdue(&fake_channel, 11 * LIMIT, LIMIT, text, sizeof text));
+    fake_end(0, GSHMEM_OK);
+}
+
 int main(void)
 {
     test_out_of_order();
@@ -553,5 +568,6 @@ int main(void)
     test_bad_pairs();
     test_garbage();
     test_overdue();
+    test_overdue_at_first();
     return 0;
 }

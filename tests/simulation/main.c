@@ -18,7 +18,8 @@
 
 enum {
     RUN_SECONDS = 600, /* of virtual time: a run that takes longer waits without end */
-    AFTER_SECONDS = 100, /* the same, counted from the first fault that PEs cannot survive */
+    AFTER_SECONDS = 100, /* the same, counted from the first fault that PEs cannot survive, */
+    NTH_SECONDS = 45,    /* or from the first call that fails: longer than all time-outs */
 };
 
 static void usage(void)
@@ -82,8 +83,8 @@ static bool all_have_ended(void)
 static void run_to_the_end(void)
 {
     while (!world.over && !all_have_ended()) {
-        const uint64_t end = judge.allowed ? judge.since + AFTER_SECONDS * SECOND
-                                           : RUN_SECONDS * SECOND;
+        const uint64_t after = judge.by_call ? NTH_SECONDS : AFTER_SECONDS;
+        const uint64_t end = judge.allowed ? judge.since + after * SECOND : RUN_SECONDS * SECOND;
         if (world.now >= end) {
             programs_end();
             return;

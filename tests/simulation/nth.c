@@ -36,6 +36,7 @@ static struct {
     int pe;
     enum nth_kind kind;
     uint64_t number;
+    uint64_t said_at;
     uint64_t calls[NTH_KINDS_ALL];
     struct site site[SITES];
     int sites;
@@ -112,6 +113,18 @@ bool nth_fails(enum nth_kind kind, const void *from)
     fiber_pass(100 * US); /* who tries again at once has an end, too */
     errno = kinds[kind].error;
     return true;
+}
+
+void nth_says(const struct pe *pe)
+{
+    if (nth.fails && pe->number == nth.pe)
+        nth.said_at = fiber_time();
+}
+
+bool nth_is_said(void)
+{
+    return nth.always && nth.said_at &&
+           world.now - nth.said_at < (uint64_t)(plan.peer_timeout + 2) * SECOND;
 }
 
 /* ---- Memory that is not freed ---- */

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+struct pe;
+
 /* Each kind of call, and the error with which it fails. */
 #define NTH_KINDS(X)                                                                               \
     X(malloc, ENOMEM)                                                                              \
@@ -51,6 +53,12 @@ bool nth_fails(enum nth_kind kind, const void *from);
 /* Whether a call comes from the library, and not from the workload. */
 bool nth_is_library(const void *from);
 #define NTH(kind) nth_fails(NTH_##kind, __builtin_return_address(0))
+
+/* That PE writes a line on standard error. */
+void nth_says(const struct pe *pe);
+/* Calls fail for good, and their PE has said so in the last few seconds: it may wait as long as they
+ * fail. */
+bool nth_is_said(void);
 
 /* A PE's memory that it has not freed. */
 void nth_allocated(void *memory, const void *from);

@@ -49,6 +49,7 @@ static void process_say(const char *from, size_t bytes)
     struct pe *pe = fiber_current->pe;
 
     record("PE %d: %.*s", pe->number, (int)(bytes ? bytes - 1 : 0), from);
+    nth_says(pe);
 }
 
 ssize_t __wrap_write(int fd, const void *from, size_t bytes)

@@ -8,6 +8,7 @@
 #include "events.h"
 #include "fiber.h"
 #include "network.h"
+#include "nth.h"
 #include "record.h"
 #include "runtime/base/clock.h"
 
@@ -256,7 +257,8 @@ void programs_end(void)
     }
     for (int i = 0; i < world.n_pes; i++) {
         const struct program *p = &programs[i];
-        if (!p->ended && !p->pe->dead && !(judge.by_call && wait_for_each_other()))
+        if (!p->ended && !p->pe->dead && !(judge.by_call && wait_for_each_other()) &&
+            !nth_is_said())
             world_fail("PE %d: %.60s: waits without end, since %llu us; step %d", i,
                        p->call ? p->call : "-", (unsigned long long)(p->since / US), p->step);
     }

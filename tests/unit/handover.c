@@ -163,7 +163,7 @@ int main(void)
     job = &alone;
     CHECK(node.control);
     for (int i = 0; i < 2; i++) {
-        CHECK_EQ(handover_open(&pe[i]), GSHMEM_OK);
+        CHECK_EQ(handover_open(&pe[i], 2), GSHMEM_OK);
         address[i] = pe[i].address;
     }
     strangers_descriptors_are_closed();

@@ -13,7 +13,10 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 
-enum { WAIT_SPIN_NS = 30000 };
+enum {
+    WAIT_SPIN_NS = 30000,
+    HELPER_AGAIN_NS = 10000000, /* until a thread is asked for again that could not be started */
+};
 
 #define HELPER_NAME "gshmem-helper"
 
@@ -210,23 +213,35 @@ __attribute__((constructor)) static void work_watch_forks(void)
     forks_add(&part);
 }
 
-static void work_give_to_helper(struct work *w)
+/* Another helper, where more work is queued than helpers are idle: an idle one may already have
+ * been woken for work that was queued before. Call with the lock held. False: one is needed, and
+ * there is no thread. */
+static bool work_add_helper(void)
 {
     pthread_t id;
 
+    if (works.helpers.queued <= works.helpers.idle)
+        return true;
+    if (pthread_create(&id, NULL, helper_main, NULL) != 0)
+        return false;
+    pthread_detach(id);
+    works.helpers.threads++;
+    return true;
+}
+
+static void work_give_to_helper(struct work *w)
+{
     forks_watch();
     pthread_mutex_lock(&work_lock);
     w->next = NULL;
     *works.helpers.end = w;
     works.helpers.end = &w->next;
     works.helpers.queued++;
-    /* An idle helper may already have been woken for work that was queued before. */
-    bool more = works.helpers.queued > works.helpers.idle;
-    if (more && pthread_create(&id, NULL, helper_main, NULL) == 0) {
-        pthread_detach(id);
-        works.helpers.threads++;
-    } else if (works.helpers.threads == 0) {
-        log_error("starting a thread for host functions and copies of the host device failed");
+    if (!work_add_helper()) {
+        if (works.helpers.threads == 0)
+            log_error("starting a thread for host functions and copies of the host device failed; "
+                      "threads that wait for these try it again");
+        pthread_cond_broadcast(&works.finished); /* they do from now on */
     }
     pthread_cond_signal(&works.helpers.work);
     pthread_mutex_unlock(&work_lock);
@@ -355,6 +370,23 @@ bool work_depend(struct work *w, struct work *on)
 
 /* --- Waiting --- */
 
+/* With the lock held: until some work has finished, or for a moment if no helper can be started for
+ * what is queued. */
+static void work_wait_for_some(void)
+{
+    struct timespec until;
+
+    if (work_add_helper()) {
+        pthread_cond_wait(&works.finished, &work_lock);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += HELPER_AGAIN_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&works.finished, &work_lock, &until);
+}
+
 void work_wait(struct work *w)
 {
     uint64_t until = clock_ns() + WAIT_SPIN_NS;
@@ -367,7 +399,7 @@ void work_wait(struct work *w)
         pthread_mutex_lock(&work_lock);
         works.waiters++;
         while (!work_is_done(w))
-            pthread_cond_wait(&works.finished, &work_lock);
+            work_wait_for_some();
         works.waiters--;
         pthread_mutex_unlock(&work_lock);
     }

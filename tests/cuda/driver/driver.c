@@ -108,11 +108,14 @@ static cuda_result planned_fault(const char *call)
                                                                                 : CUDA_OK;
 }
 
-cuda_result sim_enter(const char *call)
+cuda_result sim_enter(const char *call, const void *from)
 {
     const char *fail = getenv("SIM_FAIL"), *only = getenv("SIM_FAIL_PE"), *pe = getenv("GSHMEM_RUN_PE");
     size_t length = strlen(call);
     long nth;
+
+    if (nth_simulated_fails && nth_simulated_fails(call, from))
+        return CUDA_OUT_OF_MEMORY;
 
     sim_lock();
     nth = count(call);

@@ -41,6 +41,9 @@
 #include "device/cuda/driver.h"
 #include "device/request.h"
 
+/* tests/nth, where it is loaded: whether the call that is made from there fails. */
+bool nth_simulated_fails(const char *call, const void *from) __attribute__((weak, visibility("default")));
+
 #define SIM_API __attribute__((visibility("default")))
 
 #ifdef __cplusplus
@@ -57,12 +60,12 @@ CUDA_DRIVER_NEWER(X)
 /* All entry points begin with it: counts the call, and whether it is to fail. */
 #define SIM_ENTER()                                                                                \
     do {                                                                                           \
-        cuda_result sim_fault = sim_enter(__func__);                                               \
+        cuda_result sim_fault = sim_enter(__func__, __builtin_return_address(0));                  \
         if (sim_fault)                                                                             \
             return sim_fault;                                                                      \
     } while (0)
 
-cuda_result sim_enter(const char *call);
+cuda_result sim_enter(const char *call, const void *from);
 /* For a test, by dlsym: the nth call of that from now on answers result; 0: none does. */
 SIM_API void sim_fail(const char *call, long nth, int result);
 /* The same way: how many calls of that there were. */

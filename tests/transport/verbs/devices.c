@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "call.h"
 #include "transport/verbs/choose.h"
 #include "transport/verbs/cm.h"
 
@@ -36,6 +37,7 @@ static struct fake_port *port_of(const struct ibv_context *c, unsigned port)
 
 struct ibv_device **ibv_get_device_list(int *n)
 {
+    FAKE_CALL(NULL);
     int i = 0;
 
     for (; fake_devices[i].name; i++) {
@@ -65,6 +67,7 @@ const char *ibv_get_device_name(struct ibv_device *d)
 
 struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
+    FAKE_CALL(NULL);
     struct ibv_context *c;
 
     if (of(d)->cannot_open) {
@@ -86,6 +89,7 @@ int ibv_close_device(struct ibv_context *c)
 
 int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 {
+    FAKE_CALL(ENOMEM);
     const struct fake_device *d = of(c->device);
 
     *a = (struct ibv_device_attr){.phys_port_cnt = (uint8_t)d->ports,
@@ -104,6 +108,7 @@ int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 #undef ibv_query_port
 int ibv_query_port(struct ibv_context *c, uint8_t number, struct _compat_ibv_port_attr *out)
 {
+    FAKE_CALL(ENOMEM);
     struct ibv_port_attr *a = (struct ibv_port_attr *)(void *)out;
     const struct fake_port *p = port_of(c, number);
 
@@ -120,6 +125,7 @@ int ibv_query_port(struct ibv_context *c, uint8_t number, struct _compat_ibv_por
 int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, struct ibv_gid_entry *e,
                       uint32_t flags, size_t size)
 {
+    FAKE_CALL(-1);
     static const uint32_t types[] = {IBV_GID_TYPE_ROCE_V1, IBV_GID_TYPE_ROCE_V2, IBV_GID_TYPE_IB};
     const struct fake_port *p = port_of(c, port);
 
@@ -133,6 +139,7 @@ int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, stru
 
 int ibv_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *key)
 {
+    FAKE_CALL(ENOMEM);
     *key = htons(port_of(c, port)->pkey[index]);
     return 0;
 }
@@ -141,6 +148,7 @@ int ibv_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *key)
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
 {
+    FAKE_CALL(NULL);
     struct ibv_pd *pd = calloc(1, sizeof *pd);
 
     pd->context = c;
@@ -158,6 +166,7 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 struct ibv_cq *ibv_create_cq(struct ibv_context *c, int n, void *context,
                              struct ibv_comp_channel *channel, int vector)
 {
+    FAKE_CALL(NULL);
     struct ibv_cq *cq = calloc(1, sizeof *cq);
 
     (void)n, (void)context, (void)channel, (void)vector;
@@ -175,6 +184,7 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 {
+    FAKE_CALL(NULL);
     struct ibv_qp *qp;
 
     if (a->cap.max_inline_data > of(pd->context->device)->inline_most) {

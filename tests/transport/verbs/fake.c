@@ -121,6 +121,7 @@ static struct context {
 
 int ibv_fork_init(void)
 {
+    FAKE_CALL(ENOMEM);
     CHECK_EQ(next_key, fake.fork_safe ? next_key : 0); /* too late */
     fake.fork_safe = true;
     return 0;
@@ -128,6 +129,7 @@ int ibv_fork_init(void)
 
 struct ibv_device **ibv_get_device_list(int *n)
 {
+    FAKE_CALL(NULL);
     struct ibv_device **list = calloc(FAKE_DEVICES + 1, sizeof *list);
 
     if (n)
@@ -161,6 +163,7 @@ static int ask(struct ibv_cq *cq, int solicited);
 
 struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
+    FAKE_CALL(NULL);
     struct ibv_context *c = calloc(1, sizeof *c);
     int fd[2], i = 0;
 
@@ -195,6 +198,7 @@ int ibv_close_device(struct ibv_context *c)
 
 int ibv_get_async_event(struct ibv_context *c, struct ibv_async_event *e)
 {
+    FAKE_CALL(-1);
     return read(c->async_fd, e, sizeof *e) == sizeof *e ? 0 : -1;
 }
 
@@ -205,6 +209,7 @@ void ibv_ack_async_event(struct ibv_async_event *e)
 
 int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 {
+    FAKE_CALL(ENOMEM);
     (void)c;
     *a = (struct ibv_device_attr){
         .phys_port_cnt = 1,
@@ -225,6 +230,7 @@ int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 #undef ibv_query_port
 int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *out)
 {
+    FAKE_CALL(ENOMEM);
     struct ibv_port_attr *a = (struct ibv_port_attr *)(void *)out;
 
     (void)c;
@@ -241,6 +247,7 @@ int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_
 int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, struct ibv_gid_entry *e,
                       uint32_t flags, size_t size)
 {
+    FAKE_CALL(-1);
     (void)port, (void)flags, (void)size;
     if (fake.infiniband) {
         *e = (struct ibv_gid_entry){.gid_type = IBV_GID_TYPE_IB, .gid.raw = {0xfe, 0x80, [15] = 1}};
@@ -261,6 +268,7 @@ int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, stru
 
 int ibv_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *key)
 {
+    FAKE_CALL(ENOMEM);
     (void)c, (void)port, (void)index;
     *key = 0xffff;
     return 0;
@@ -268,6 +276,7 @@ int ibv_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *key)
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
 {
+    FAKE_CALL(NULL);
     struct ibv_pd *pd = calloc(1, sizeof *pd);
 
     pd->context = c;
@@ -284,6 +293,7 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c)
 {
+    FAKE_CALL(NULL);
     struct ibv_comp_channel *channel = calloc(1, sizeof *channel);
     int fd[2];
 
@@ -306,6 +316,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 struct ibv_cq *ibv_create_cq(struct ibv_context *c, int n, void *context,
                              struct ibv_comp_channel *channel, int vector)
 {
+    FAKE_CALL(NULL);
     struct completions *q = calloc(1, sizeof *q);
 
     (void)vector;
@@ -329,6 +340,7 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 {
+    FAKE_CALL(NULL);
     struct receives *r = calloc(1, sizeof *r);
 
     CHECK(a->attr.max_wr <= (uint32_t)fake.receives_most);
@@ -424,6 +436,7 @@ static bool exceeds_limit(const struct ibv_pd *pd, const void *at, size_t bytes)
 #undef ibv_reg_mr
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
 {
+    FAKE_CALL(NULL);
     CHECK(fake.fork_safe);
     fake.partial_pages += (uintptr_t)at % 4096 != 0;
     if (fake_is_gpu && fake_is_gpu(at, bytes))
@@ -439,6 +452,7 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
 /* What the header calls for rights that may be given or not; compilers that do not optimise link it. */
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *at, size_t bytes, uint64_t iova, unsigned access)
 {
+    FAKE_CALL(NULL);
     CHECK_EQ(iova, (uintptr_t)at);
     return ibv_reg_mr(pd, at, bytes, (int)access);
 }
@@ -493,6 +507,7 @@ static struct ibv_qp *create_pair(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 {
+    FAKE_CALL(NULL);
     pthread_mutex_lock(&lock);
     struct ibv_qp *qp = create_pair(pd, a);
     pthread_mutex_unlock(&lock);
@@ -547,6 +562,7 @@ static int modify(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
 {
+    FAKE_CALL(ENOMEM);
     pthread_mutex_lock(&lock);
     const int error = modify(qp, a, mask);
     pthread_mutex_unlock(&lock);
@@ -555,6 +571,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
 
 int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
 {
+    FAKE_CALL(ENOMEM);
     struct pair *p = (struct pair *)qp;
 
     (void)init;
@@ -599,6 +616,7 @@ static void complete(struct ibv_cq *cq, struct ibv_wc wc)
 
 static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
+    FAKE_CALL(-1);
     struct completions *q = (struct completions *)cq;
     int n = 0;
 
@@ -613,6 +631,7 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 
 static int ask(struct ibv_cq *cq, int solicited)
 {
+    FAKE_CALL(ENOMEM);
     (void)solicited;
     ((struct completions *)cq)->asked = true;
     return 0;
@@ -620,6 +639,7 @@ static int ask(struct ibv_cq *cq, int solicited)
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
 {
+    FAKE_CALL(-1);
     (void)channel, (void)cq, (void)context;
     errno = EAGAIN;
     return -1;
@@ -634,6 +654,7 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned n)
 
 static int post_receive(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+    FAKE_CALL(ENOMEM);
     struct receives *r = (struct receives *)srq;
 
     if (r->end - r->first == r->most) {
@@ -718,6 +739,7 @@ static int take_works(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+    FAKE_CALL(ENOMEM);
     pthread_mutex_lock(&lock);
     const int error = take_works(qp, wr, bad);
     pthread_mutex_unlock(&lock);

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "call.h"
+
 void fake_begin(unsigned seed); /* no devices are open, nothing is planned */
 void fake_end(void);            /* fails the test if something has been left */
 /* Carries out what has been posted, in part or as a whole; whether there was something. */
