@@ -1,4 +1,4 @@
-"""nvshmem/typed.h and nvshmem/device/typed.h: NVSHMEM's typed names over GSHMEM's.
+"""nvshmem/typed.h, nvshmem/device/typed.h and nvshmem/qp.h: NVSHMEM's typed names over GSHMEM's.
 
 What NVSHMEM has of the table, for which types, and how its names and answers differ: nvshmem_ for what
 one thread does, nvshmemx_ for what a warp or block does or a stream takes; void where GSHMEM has a
@@ -92,39 +92,6 @@ def _form(operation, name, target, c_type, before, ending, raise_by='gshmem_rais
     return function(returned(operation, c_type), name + ending, [d for d, _ in declared],
                     [_call(operation, target + ending, [n for _, n in declared], raise_by)],
                     before) + '\n'
-
-
-# ---- Operations on queue pairs, which do not compile ----
-
-QP_TOP = '''\
-/* NVSHMEM's operations on queue pairs, in C++ and CUDA: none of them compiles, and the message says
- * what to use instead (nvshmem/missing.h). Generated, as nvshmem/typed.h is. */
-#ifndef NVSHMEM_QP_H
-#define NVSHMEM_QP_H
-
-'''
-_QP = 'put get put_nbi get_nbi put_signal put_signal_nbi p g'.split()
-
-
-def qp():
-    out = QP_TOP
-    for _, chosen in operations():
-        for operation in chosen:
-            if operation.name not in _QP:
-                continue
-            for t in types(operation):
-                name = 'nvshmemx_qp_%s_%s' % (t.name, operation.name)
-                out += 'NVSHMEM_MISSING(%s, "use gshmem_ctx_%s_%s with a context")\n' % (
-                    name, t.name if t not in HALF else 'TYPE', operation.name)
-                out += ''.join('#define %s%s %s\n' % (name, ending, name)
-                               for ending in scopes_of(operation) if ending)
-            for _, _ in _sizes(operation)[-1:]:
-                name = sized_name(operation, 'mem', prefix='nvshmemx_qp_')
-                out += 'NVSHMEM_MISSING(%s, "use %s with a context")\n' % (
-                    name, sized_name(operation, 'mem', True))
-                out += ''.join('#define %s%s %s\n' % (name, ending, name)
-                               for ending in scopes_of(operation) if ending)
-    return out + '#endif\n'
 
 
 # ---- C, and C++ that is not CUDA ----
@@ -266,3 +233,60 @@ def device():
     for family, chosen in operations():
         out += section(family.name) + ''.join(map(_cuda_operation, chosen))
     return out + '#endif\n'
+
+
+# ---- Operations on queue pairs, in kernels ----
+
+QP_TOP = '''\
+/* NVSHMEM's operations on queue pairs, for kernels: as those without, on the context that a handle
+ * names (nvshmem/device/queue_pair.h). Elsewhere they do not compile (nvshmem/missing.h). Generated,
+ * as nvshmem/device/typed.h is. */
+#ifndef NVSHMEM_QP_H
+#define NVSHMEM_QP_H
+
+#ifdef GSHMEM_CUDA
+
+'''
+_QP = 'put get put_nbi get_nbi put_signal put_signal_nbi p g'.split()
+_QP_PREFIX = 'nvshmemx_qp_'
+
+
+def _qp_form(operation, ending, before, c_type, name, target):
+    declared = parameters(operation, c_type)
+    call = _call(operation, target, ['nvshmem_qp_ctx(qp_index)'] + [n for _, n in declared],
+                 _RAISE[ending])
+    return before + function(
+        returned(operation, c_type), name + ending,
+        [d for d, _ in declared] + ['nvshmemx_qp_handle_t qp_index'], [call],
+        'GSHMEM_KERNEL ') + '\n'
+
+
+def _qp_operation(operation, ending):
+    """A template over an element's type, and what copies bytes."""
+    name = function_name(operation, 'typed', prefix=_QP_PREFIX)
+    out = _qp_form(operation, ending, 'template <class T>\n', 'T', name,
+                   function_name(operation, 'typed', True) + ending + '<T>')
+    for _, size in _sizes(operation)[-1:]:
+        out += _qp_form(operation, ending, '', 'void',
+                        sized_name(operation, 'mem', prefix=_QP_PREFIX),
+                        function_name(operation, 'sized', True) + ending + '<%d>' % size)
+    return out + ''.join('#define %s%s %s<%s>\n' % (
+        function_name(operation, t.name, prefix=_QP_PREFIX), ending, name + ending, t.c)
+        for t in types(operation)) + '\n'
+
+
+def qp():
+    chosen = [operation for _, family in operations() for operation in family
+              if operation.name in _QP]
+    out = QP_TOP
+    for operation in chosen:
+        for ending in scopes_of(operation):
+            out += _qp_operation(operation, ending)
+    out += '#else\n\n'
+    for operation in chosen:
+        for t in types(operation):
+            name = function_name(operation, t.name, prefix=_QP_PREFIX)
+            out += 'NVSHMEM_FOR_KERNELS(%s)\n' % name
+            out += ''.join('#define %s%s %s\n' % (name, ending, name)
+                           for ending in scopes_of(operation) if ending)
+    return out + '\n#endif\n#endif\n'

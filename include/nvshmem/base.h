@@ -94,6 +94,22 @@ typedef struct nvshmem_team_config {
 #define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS GSHMEM_TEAM_NUM_CONTEXTS
 #define NVSHMEM_TEAM_NUM_CONTEXTS             GSHMEM_TEAM_NUM_CONTEXTS
 
+/* Queue pairs: a handle names a context, which has a channel of its own from kernels to the proxy.
+ * Those of nvshmemx_qp_create are larger than DEFAULT. */
+typedef int nvshmemx_qp_handle_t;
+typedef enum nvshmemx_qp_handle_index {
+    NVSHMEMX_QP_HOST = 0,             /* as DEFAULT */
+    NVSHMEMX_QP_DEFAULT = 1,          /* what operations without a queue pair use */
+    NVSHMEMX_QP_ANY = 0x7fffffff,     /* for an operation: as DEFAULT */
+    NVSHMEMX_QP_ALL = NVSHMEMX_QP_ANY /* for qp_fence and qp_quiet: all there are */
+} nvshmemx_qp_handle_index_t;
+
+typedef enum nvshmem_pe_index {
+    NVSHMEMX_PE_INVALID = -1,
+    NVSHMEMX_PE_ANY = 0x7fffffff,
+    NVSHMEMX_PE_ALL = NVSHMEMX_PE_ANY
+} nvshmem_pe_index_t;
+
 /* Waits until all work on the stream is done. */
 static inline void nvshmem_synchronize(cudaStream_t stream)
 {

@@ -11,7 +11,7 @@
 #include "gshmem/channel.h"
 #include "gshmem/context.h"
 
-#define GSHMEM_DEVICE_STATE_VERSION 6u
+#define GSHMEM_DEVICE_STATE_VERSION 7u
 
 /* A channel, and up to which position its commands are complete. Positions are counted in slots: a
  * command is complete when `done` is beyond its last slot. A command before the ring's tail has
@@ -109,6 +109,14 @@ struct gshmem_device_team {
     uint64_t multicast_bytes; /* how many bytes of them it covers; 0: there is none */
 };
 
+/* NVSHMEM's queue pairs: contexts that kernels name by their numbers, 0 … n - 1. An entry is
+ * written before `n` includes it. A table that has become too small is replaced, and stays until
+ * the job ends. */
+struct gshmem_device_pairs {
+    uint64_t n;
+    const gshmem_ctx_t *ctx;
+};
+
 struct gshmem_device_job {
     const uint64_t *failure; /* shared: 0, or the gshmem_status_t with which waits end: the job was
                                 aborted, or a PE has died on which a wait may depend */
@@ -117,6 +125,7 @@ struct gshmem_device_job {
     uint32_t *response_owner;         /* tag << 1 | whether the slot is taken */
     const struct gshmem_device_team *const *team; /* [team handle]; NULL: none */
     uint32_t teams;
+    const struct gshmem_device_pairs *pairs; /* NULL: none */
 };
 
 struct gshmem_device_state {
