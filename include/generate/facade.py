@@ -94,6 +94,26 @@ def _form(operation, name, target, c_type, before, ending, raise_by='gshmem_rais
                     before) + '\n'
 
 
+# ---- nvshmemx_TYPE_signal, which NVSHMEM had once: an atomic set ----
+
+_SIGNAL = 'atomic_set'
+
+
+def _signals(operation):
+    """Its functions in C."""
+    return ''.join(_form(operation, 'nvshmemx_%s_signal' % t.name,
+                         function_name(operation, t.name), t.c, 'static inline ', '')
+                   for t in types(operation))
+
+
+def _cuda_signals(operation):
+    names = ''.join('#define nvshmemx_%s_signal nvshmemx_typed_signal<%s>\n' % (t.name, t.c)
+                    for t in types(operation))
+    return 'template <class T>\n' + _form(
+        operation, 'nvshmemx_typed_signal', _native(operation, 'typed', ''), 'T',
+        'GSHMEM_EITHER ', '') + names + '\n'
+
+
 # ---- C, and C++ that is not CUDA ----
 
 C_TOP = '''\
@@ -153,6 +173,8 @@ def _c_operation(operation):
             out += _form(operation, sized_name(operation, bits, prefix=prefix(ending)),
                          sized_name(operation, bits), 'void', 'static inline ', ending)
     out += half and '#ifdef NVSHMEM_HALF\n' + half.rstrip('\n') + '\n#endif\n\n'
+    if operation.name == _SIGNAL:
+        out += _signals(operation)
     return out + (_c_g_on_stream(operation) if operation.name == 'g' else '')
 
 
@@ -225,6 +247,8 @@ def _cuda_operation(operation):
             _SYNCHRONIZED + ['return gshmem_typed_g<T>(source, pe);'], _BEFORE['_on_stream']) + '\n'
         names += ''.join('#define nvshmemx_%s_g_on_stream nvshmemx_typed_g_on_stream<%s>\n' % (
             t.name, t.c) for t in types(operation))
+    if operation.name == _SIGNAL:
+        names += '\n' + _cuda_signals(operation)
     return out + names + '\n'
 
 

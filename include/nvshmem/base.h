@@ -77,8 +77,42 @@ enum {
     NVSHMEMX_ERROR_NOT_SUPPORTED = GSHMEM_ERR_UNSUPPORTED,
     NVSHMEMX_ERROR_SYMMETRY = GSHMEM_ERR_NOT_SYMMETRIC,
     NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED = GSHMEM_ERR_DEVICE,
-    NVSHMEMX_ERROR_INTERNAL = GSHMEM_ERR_SYSTEM
+    NVSHMEMX_ERROR_INTERNAL = GSHMEM_ERR_SYSTEM,
+    NVSHMEMX_ERROR_GPU_NOT_SELECTED = 1000, /* which no function returns */
+    NVSHMEMX_ERROR_SENTINEL = INT_MAX
 };
+
+/* The name of a status above; for GSHMEM's other statuses, what gshmem_status_text says. */
+static inline const char *nvshmemx_status_string(int status)
+{
+    switch (status) {
+    case NVSHMEMX_SUCCESS:
+        return "NVSHMEMX_SUCCESS";
+    case NVSHMEMX_ERROR_INVALID_VALUE:
+        return "NVSHMEMX_ERROR_INVALID_VALUE";
+    case NVSHMEMX_ERROR_OUT_OF_MEMORY:
+        return "NVSHMEMX_ERROR_OUT_OF_MEMORY";
+    case NVSHMEMX_ERROR_NOT_SUPPORTED:
+        return "NVSHMEMX_ERROR_NOT_SUPPORTED";
+    case NVSHMEMX_ERROR_SYMMETRY:
+        return "NVSHMEMX_ERROR_SYMMETRY";
+    case NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED:
+        return "NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED";
+    case NVSHMEMX_ERROR_INTERNAL:
+        return "NVSHMEMX_ERROR_INTERNAL";
+    case NVSHMEMX_ERROR_GPU_NOT_SELECTED:
+        return "NVSHMEMX_ERROR_GPU_NOT_SELECTED";
+    default:
+        return gshmem_status_text((gshmem_status_t)status);
+    }
+}
+
+/* How much shared memory nvshmemx_ask_smem is asked for. */
+typedef enum {
+    NVSHMEMX_SMEM_RECOMMENDED,
+    NVSHMEMX_SMEM_MINIMUM,
+    NVSHMEMX_SMEM_BARRIERS_ONLY
+} nvshmemx_smem_amount_t;
 
 typedef gshmem_team_t nvshmem_team_t;
 #define NVSHMEM_TEAM_INVALID GSHMEM_TEAM_INVALID

@@ -51,7 +51,7 @@ static gshmem_status_t extend(const struct queue_pairs *now, size_t n, struct qu
 
 static gshmem_status_t make(size_t n, size_t *first)
 {
-    struct queue_pairs *before = job->queue_pairs, *more;
+    struct queue_pairs *before = job->queue_pairs, *more = NULL;
     gshmem_status_t status = extend(before, n, &more);
 
     if (status)

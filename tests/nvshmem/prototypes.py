@@ -57,6 +57,7 @@ TYPED = [
 
     (AMO_EXTENDED, 'T', '*_atomic_fetch', 'const T *, int', THREAD),
     (AMO_EXTENDED, 'void', '*_atomic_set', 'T *, T, int', THREAD),
+    (AMO_EXTENDED, 'void', 'x_*_signal', 'T *, T, int', THREAD),
     (AMO_EXTENDED, 'T', '*_atomic_swap', 'T *, T, int', THREAD),
     (AMO, 'T', '*_atomic_compare_swap', 'T *, T, T, int', THREAD),
     (AMO, 'T', '*_atomic_fetch_inc', 'T *, int', THREAD),
@@ -128,6 +129,8 @@ nvshmemx_buffer_unregister_symmetric | int | void *, size_t
 nvshmemx_buffer_register | int | void *, size_t
 nvshmemx_buffer_unregister | int | void *
 nvshmemx_buffer_unregister_all | void | void
+nvshmemx_collective_launch_attr | int | const nvshmemx_collective_launch_attr_t *, const void *, void **
+nvshmemx_status_string | const char * | int
 nvshmemx_qp_create | int | int, nvshmemx_qp_handle_t **
 nvshmemx_cumodule_init | int | CUmodule
 nvshmemx_cumodule_finalize | int | CUmodule
@@ -165,6 +168,7 @@ nvshmem_sync_all | void | void
 nvshmem_signal_fetch | uint64_t | uint64_t *
 nvshmem_signal_wait_until | uint64_t | uint64_t *, int, uint64_t
 nvshmemx_signal_op | void | uint64_t *, uint64_t, int, int
+nvshmemx_ask_smem | int | nvshmemx_smem_amount_t
 '''
 KERNELS = '\n'.join(
     'nvshmemx_barrier{0} | int | nvshmem_team_t\nnvshmemx_barrier_all{0} | void | void\n'
@@ -173,6 +177,10 @@ KERNELS = '\n'.join(
     for ending in (WARP, BLOCK)) + '\n' + '\n'.join(
     'nvshmemx_qp_%s%s | void | int, nvshmemx_qp_handle_t *, int' % (what, ending)
     for what in ('quiet', 'fence') for ending in ('', WARP, BLOCK)) + '''
+nvshmemx_barrier_warpgroup | int | nvshmem_team_t
+nvshmemx_double2_maxloc_reduce_block | int | nvshmem_team_t, double2 *, const double2 *, size_t
+nvshmemx_give_smem | void | void *, size_t
+nvshmemx_release_smem | void | void
 nvshmemx_qp_signal_op | void | uint64_t *, uint64_t, int, int, nvshmemx_qp_handle_t
 '''
 
@@ -201,7 +209,8 @@ def typed(cuda):
                 continue
             for t in types:
                 c = C.get(t, 'void')
-                full = ('nvshmemx_' if ending or QP in arguments else 'nvshmem_') + name.replace('*', t) + ending
+                prefix = 'nvshmemx_' if ending or QP in arguments else 'nvshmem_'
+                full = (prefix + name.replace('*', t) + ending).replace('nvshmem_x_', 'nvshmemx_')
                 told = arguments + (', cudaStream_t' if ending == STREAM else '')
                 yield full, c if returns == 'T' else returns, told.replace('T *', c + ' *').replace(
                     ' T,', ' %s,' % c) if 'T' not in told.replace('T *', '').replace(

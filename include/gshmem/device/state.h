@@ -92,6 +92,9 @@ struct gshmem_device_sync {
  * first. */
 struct gshmem_device_rounds {
     uint64_t last; /* the number of the last round */
+    /* For a call of a warpgroup, of which a team has one at a time: */
+    uint64_t arrived; /* its warps that have come */
+    uint64_t left;    /* calls so far << 8 | the status of the last one */
 };
 
 struct gshmem_device_team {
