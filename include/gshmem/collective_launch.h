@@ -40,8 +40,8 @@ static inline gshmem_status_t gshmem_collective_launch_query_gridsize(const void
                             cudaGetErrorString(error));
 }
 
-/* Whether a grid fits; a grid of 0 blocks becomes the largest that does. Ends with the status of the
- * call that `call` names. */
+/* Whether a grid fits; a grid of 0 blocks becomes the largest that does. `call` is the function
+ * that an error line names. */
 static inline gshmem_status_t gshmem_fit_grid(const void *func, dim3 *grid, dim3 block,
                                               size_t shared, const char *call)
 {

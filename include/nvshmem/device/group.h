@@ -1,5 +1,5 @@
-/* What NVSHMEM's warpgroups do together, which are four warps that follow each other in their block;
- * and a reduction that has no native name. */
+/* What NVSHMEM's warpgroups do together (four warps that follow each other in their block), and a
+ * reduction that has no native name. */
 #ifndef NVSHMEM_DEVICE_GROUP_H
 #define NVSHMEM_DEVICE_GROUP_H
 
@@ -54,7 +54,7 @@ GSHMEM_KERNEL int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
     return __shfl_sync(gshmem_kernel_lanes(), (int)status, 0);
 }
 
-/* ---- The largest, and where it is -------------------------------------------------------------- */
+/* ---- The largest, and where it is ------------------------------------------------------------ */
 
 #define NVSHMEM_MAXLOC_AT_ONCE 32u
 
