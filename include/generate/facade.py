@@ -94,6 +94,17 @@ def _form(operation, name, target, c_type, before, ending, raise_by='gshmem_rais
                     before) + '\n'
 
 
+# ---- Sums of real numbers, to which NVSHMEM gives other names than to those of integers; those of
+# half are in nvshmem/half_atomic.h ----
+
+_REAL_SUMS = ('atomic_add', 'atomic_fetch_add')
+
+
+def _real_sums(operation):
+    """[their types]"""
+    return [t for t in types(operation) if t.kind == 'real'] * (operation.name in _REAL_SUMS)
+
+
 # ---- nvshmemx_TYPE_signal, which NVSHMEM had once: an atomic set ----
 
 _SIGNAL = 'atomic_set'
@@ -173,6 +184,9 @@ def _c_operation(operation):
             out += _form(operation, sized_name(operation, bits, prefix=prefix(ending)),
                          sized_name(operation, bits), 'void', 'static inline ', ending)
     out += half and '#ifdef NVSHMEM_HALF\n' + half.rstrip('\n') + '\n#endif\n\n'
+    for t in _real_sums(operation):
+        out += _form(operation, function_name(operation, t.name, prefix='nvshmemx_'),
+                     function_name(operation, t.name), t.c, 'static inline ', '')
     if operation.name == _SIGNAL:
         out += _signals(operation)
     return out + (_c_g_on_stream(operation) if operation.name == 'g' else '')
@@ -247,6 +261,9 @@ def _cuda_operation(operation):
             _SYNCHRONIZED + ['return gshmem_typed_g<T>(source, pe);'], _BEFORE['_on_stream']) + '\n'
         names += ''.join('#define nvshmemx_%s_g_on_stream nvshmemx_typed_g_on_stream<%s>\n' % (
             t.name, t.c) for t in types(operation))
+    names += ''.join('#define %s %s<%s>\n' % (
+        function_name(operation, t.name, prefix='nvshmemx_'),
+        function_name(operation, 'typed', prefix='nvshmem_'), t.c) for t in _real_sums(operation))
     if operation.name == _SIGNAL:
         names += '\n' + _cuda_signals(operation)
     return out + names + '\n'

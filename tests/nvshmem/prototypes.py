@@ -57,6 +57,11 @@ TYPED = [
 
     (AMO_EXTENDED, 'T', '*_atomic_fetch', 'const T *, int', THREAD),
     (AMO_EXTENDED, 'void', '*_atomic_set', 'T *, T, int', THREAD),
+    (['half'], 'T', '*_atomic_fetch', 'const T *, int', THREAD),
+    (['half'], 'void', '*_atomic_set', 'T *, T, int', THREAD),
+    (['half'], 'T', '*_atomic_swap', 'T *, T, int', THREAD),
+    (['half', 'float', 'double'], 'void', 'x_*_atomic_add', 'T *, T, int', THREAD),
+    (['half', 'float', 'double'], 'T', 'x_*_atomic_fetch_add', 'T *, T, int', THREAD),
     (AMO_EXTENDED, 'void', 'x_*_signal', 'T *, T, int', THREAD),
     (AMO_EXTENDED, 'T', '*_atomic_swap', 'T *, T, int', THREAD),
     (AMO, 'T', '*_atomic_compare_swap', 'T *, T, T, int', THREAD),
