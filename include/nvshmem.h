@@ -249,6 +249,9 @@ NVSHMEM_EITHER uint64_t nvshmem_signal_wait_until(uint64_t *sig_addr, int cmp, u
 #else
 #include "nvshmem/typed.h"
 #endif
+#ifdef NVSHMEM_HALF
+#include "nvshmem/half_atomic.h"
+#endif
 #include "nvshmemx.h"
 
 #include "gshmem_names_end.h"

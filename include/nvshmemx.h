@@ -168,6 +168,45 @@ static inline int nvshmemx_alltoallmem_on_stream(nvshmem_team_t team, void *dest
     return (int)gshmem_alltoallmem_on_stream(team, dest, source, nelems, stream);
 }
 
+/* ---- Shared memory --------------------------------------------------------------------------- */
+
+/* Operations here use no shared memory of the program: none is asked for, and none is taken. */
+NVSHMEM_EITHER int nvshmemx_ask_smem(nvshmemx_smem_amount_t flag)
+{
+    (void)flag;
+    return 0;
+}
+
+#ifdef GSHMEM_CUDA
+GSHMEM_KERNEL void nvshmemx_give_smem(void *smem, size_t size)
+{
+    (void)smem;
+    (void)size;
+}
+
+GSHMEM_KERNEL void nvshmemx_release_smem(void)
+{
+}
+#endif
+
+/* ---- Queue pairs ----------------------------------------------------------------------------- */
+
+/* Makes num_qps queue pairs, which end with the job. Operations in kernels on one of them neither
+ * wait for nor delay those on another, and a failure is reported by the quiet of its own queue
+ * pair. Those to one PE of another node share its connection. *out_qp_array becomes an array of
+ * handles, which the program may free after nvshmem_finalize. NVSHMEM requires that all PEs make
+ * this call; here it is local. */
+static inline int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **out_qp_array)
+{
+    return (int)gshmem_path_queue_pairs(num_qps, out_qp_array);
+}
+
+#ifdef GSHMEM_CUDA
+#include "nvshmem/device/group.h"
+#include "nvshmem/device/queue_pair.h"
+#include "nvshmem/qp.h" /* generated */
+#endif
+
 #include "nvshmem/missing.h"
 
 #include "gshmem_names_end.h"

@@ -1,4 +1,4 @@
-"""nvshmem/typed.h and nvshmem/device/typed.h: NVSHMEM's typed names over GSHMEM's.
+"""nvshmem/typed.h, nvshmem/device/typed.h and nvshmem/qp.h: NVSHMEM's typed names over GSHMEM's.
 
 What NVSHMEM has of the table, for which types, and how its names and answers differ: nvshmem_ for what
 one thread does, nvshmemx_ for what a warp or block does or a stream takes; void where GSHMEM has a
@@ -94,37 +94,35 @@ def _form(operation, name, target, c_type, before, ending, raise_by='gshmem_rais
                     before) + '\n'
 
 
-# ---- Operations on queue pairs, which do not compile ----
+# ---- Sums of real numbers, to which NVSHMEM gives other names than to those of integers; those of
+# half are in nvshmem/half_atomic.h ----
 
-QP_TOP = '''\
-/* NVSHMEM's operations on queue pairs, in C++ and CUDA: none of them compiles, and the message says
- * what to use instead (nvshmem/missing.h). Generated, as nvshmem/typed.h is. */
-#ifndef NVSHMEM_QP_H
-#define NVSHMEM_QP_H
-
-'''
-_QP = 'put get put_nbi get_nbi put_signal put_signal_nbi p g'.split()
+_REAL_SUMS = ('atomic_add', 'atomic_fetch_add')
 
 
-def qp():
-    out = QP_TOP
-    for _, chosen in operations():
-        for operation in chosen:
-            if operation.name not in _QP:
-                continue
-            for t in types(operation):
-                name = 'nvshmemx_qp_%s_%s' % (t.name, operation.name)
-                out += 'NVSHMEM_MISSING(%s, "use gshmem_ctx_%s_%s with a context")\n' % (
-                    name, t.name if t not in HALF else 'TYPE', operation.name)
-                out += ''.join('#define %s%s %s\n' % (name, ending, name)
-                               for ending in scopes_of(operation) if ending)
-            for _, _ in _sizes(operation)[-1:]:
-                name = sized_name(operation, 'mem', prefix='nvshmemx_qp_')
-                out += 'NVSHMEM_MISSING(%s, "use %s with a context")\n' % (
-                    name, sized_name(operation, 'mem', True))
-                out += ''.join('#define %s%s %s\n' % (name, ending, name)
-                               for ending in scopes_of(operation) if ending)
-    return out + '#endif\n'
+def _real_sums(operation):
+    """[their types]"""
+    return [t for t in types(operation) if t.kind == 'real'] * (operation.name in _REAL_SUMS)
+
+
+# ---- nvshmemx_TYPE_signal, which NVSHMEM had once: an atomic set ----
+
+_SIGNAL = 'atomic_set'
+
+
+def _signals(operation):
+    """Its functions in C."""
+    return ''.join(_form(operation, 'nvshmemx_%s_signal' % t.name,
+                         function_name(operation, t.name), t.c, 'static inline ', '')
+                   for t in types(operation))
+
+
+def _cuda_signals(operation):
+    names = ''.join('#define nvshmemx_%s_signal nvshmemx_typed_signal<%s>\n' % (t.name, t.c)
+                    for t in types(operation))
+    return 'template <class T>\n' + _form(
+        operation, 'nvshmemx_typed_signal', _native(operation, 'typed', ''), 'T',
+        'GSHMEM_EITHER ', '') + names + '\n'
 
 
 # ---- C, and C++ that is not CUDA ----
@@ -186,6 +184,11 @@ def _c_operation(operation):
             out += _form(operation, sized_name(operation, bits, prefix=prefix(ending)),
                          sized_name(operation, bits), 'void', 'static inline ', ending)
     out += half and '#ifdef NVSHMEM_HALF\n' + half.rstrip('\n') + '\n#endif\n\n'
+    for t in _real_sums(operation):
+        out += _form(operation, function_name(operation, t.name, prefix='nvshmemx_'),
+                     function_name(operation, t.name), t.c, 'static inline ', '')
+    if operation.name == _SIGNAL:
+        out += _signals(operation)
     return out + (_c_g_on_stream(operation) if operation.name == 'g' else '')
 
 
@@ -258,6 +261,11 @@ def _cuda_operation(operation):
             _SYNCHRONIZED + ['return gshmem_typed_g<T>(source, pe);'], _BEFORE['_on_stream']) + '\n'
         names += ''.join('#define nvshmemx_%s_g_on_stream nvshmemx_typed_g_on_stream<%s>\n' % (
             t.name, t.c) for t in types(operation))
+    names += ''.join('#define %s %s<%s>\n' % (
+        function_name(operation, t.name, prefix='nvshmemx_'),
+        function_name(operation, 'typed', prefix='nvshmem_'), t.c) for t in _real_sums(operation))
+    if operation.name == _SIGNAL:
+        names += '\n' + _cuda_signals(operation)
     return out + names + '\n'
 
 
@@ -266,3 +274,60 @@ def device():
     for family, chosen in operations():
         out += section(family.name) + ''.join(map(_cuda_operation, chosen))
     return out + '#endif\n'
+
+
+# ---- Operations on queue pairs, in kernels ----
+
+QP_TOP = '''\
+/* NVSHMEM's operations on queue pairs, for kernels: as those without, on the context that a handle
+ * names (nvshmem/device/queue_pair.h). Elsewhere they do not compile (nvshmem/missing.h). Generated,
+ * as nvshmem/device/typed.h is. */
+#ifndef NVSHMEM_QP_H
+#define NVSHMEM_QP_H
+
+#ifdef GSHMEM_CUDA
+
+'''
+_QP = 'put get put_nbi get_nbi put_signal put_signal_nbi p g'.split()
+_QP_PREFIX = 'nvshmemx_qp_'
+
+
+def _qp_form(operation, ending, before, c_type, name, target):
+    declared = parameters(operation, c_type)
+    call = _call(operation, target, ['nvshmem_qp_ctx(qp_index)'] + [n for _, n in declared],
+                 _RAISE[ending])
+    return before + function(
+        returned(operation, c_type), name + ending,
+        [d for d, _ in declared] + ['nvshmemx_qp_handle_t qp_index'], [call],
+        'GSHMEM_KERNEL ') + '\n'
+
+
+def _qp_operation(operation, ending):
+    """A template over an element's type, and what copies bytes."""
+    name = function_name(operation, 'typed', prefix=_QP_PREFIX)
+    out = _qp_form(operation, ending, 'template <class T>\n', 'T', name,
+                   function_name(operation, 'typed', True) + ending + '<T>')
+    for _, size in _sizes(operation)[-1:]:
+        out += _qp_form(operation, ending, '', 'void',
+                        sized_name(operation, 'mem', prefix=_QP_PREFIX),
+                        function_name(operation, 'sized', True) + ending + '<%d>' % size)
+    return out + ''.join('#define %s%s %s<%s>\n' % (
+        function_name(operation, t.name, prefix=_QP_PREFIX), ending, name + ending, t.c)
+        for t in types(operation)) + '\n'
+
+
+def qp():
+    chosen = [operation for _, family in operations() for operation in family
+              if operation.name in _QP]
+    out = QP_TOP
+    for operation in chosen:
+        for ending in scopes_of(operation):
+            out += _qp_operation(operation, ending)
+    out += '#else\n\n'
+    for operation in chosen:
+        for t in types(operation):
+            name = function_name(operation, t.name, prefix=_QP_PREFIX)
+            out += 'NVSHMEM_FOR_KERNELS(%s)\n' % name
+            out += ''.join('#define %s%s %s\n' % (name, ending, name)
+                           for ending in scopes_of(operation) if ending)
+    return out + '\n#endif\n#endif\n'

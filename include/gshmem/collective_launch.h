@@ -4,6 +4,8 @@
 #ifndef GSHMEM_COLLECTIVE_LAUNCH_H
 #define GSHMEM_COLLECTIVE_LAUNCH_H
 
+#include <string.h>
+
 #include "gshmem_names_begin.h"
 
 #include "gshmem/stream.h"
@@ -38,6 +40,31 @@ gshmem_collective_launch_query_gridsize(const void *func, dim3 block, void **arg
                             cudaGetErrorString(error));
 }
 
+/* Whether a grid fits; a grid of 0 blocks becomes the largest that does. `call` is the function
+ * that an error line names. */
+static inline gshmem_status_t gshmem_fit_grid(const void *func, dim3 *grid, dim3 block,
+                                              size_t shared, const char *call)
+{
+    int fit = 0, cooperative = 0, device = 0;
+    cudaError_t error = gshmem_blocks_at_once(func, block, shared, &fit);
+
+    if (!error)
+        error = cudaGetDevice(&device);
+    if (!error)
+        error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device);
+    if (error)
+        return gshmem_path_cuda(call, (int)error, cudaGetErrorString(error));
+    if (!cooperative)
+        return gshmem_path_not_cooperative(device);
+    if (grid->x == 0 && grid->y == 0 && grid->z == 0) {
+        grid->x = (unsigned)fit;
+        grid->y = grid->z = 1;
+    }
+    const unsigned long long blocks = (unsigned long long)grid->x * grid->y * grid->z;
+    return fit == 0 || blocks > (unsigned)fit ? gshmem_path_too_many_blocks(blocks, fit)
+                                              : GSHMEM_OK;
+}
+
 /* Launches, as cudaLaunchKernel does, a kernel that synchronizes across blocks or PEs. All PEs
  * whose kernels synchronize with each other call it. A grid of 0 blocks stands for as many as can
  * run at one time.
@@ -50,26 +77,48 @@ GSHMEM_NODISCARD static inline gshmem_status_t
 gshmem_collective_launch(const void *func, dim3 grid, dim3 block, void **arguments, size_t shared,
                          cudaStream_t stream)
 {
-    unsigned long long blocks = (unsigned long long)grid.x * grid.y * grid.z;
-    int fit = 0, cooperative = 0, device = 0;
-    cudaError_t error = gshmem_blocks_at_once(func, block, shared, &fit);
+    static const char call[] = "gshmem_collective_launch";
+    gshmem_status_t status = gshmem_fit_grid(func, &grid, block, shared, call);
 
-    if (!error)
-        error = cudaGetDevice(&device);
-    if (!error)
-        error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device);
-    if (!error && !cooperative)
-        return gshmem_path_not_cooperative(device);
-    if (!error && grid.x == 0 && grid.y == 0 && grid.z == 0) {
-        blocks = grid.x = (unsigned)fit;
-        grid.y = grid.z = 1;
-    }
-    if (!error && (fit == 0 || blocks > (unsigned)fit))
-        return gshmem_path_too_many_blocks(blocks, fit);
-    if (!error)
-        error = cudaLaunchCooperativeKernel(func, grid, block, arguments, shared, stream);
-    return gshmem_path_cuda("gshmem_collective_launch", (int)error, cudaGetErrorString(error));
+    if (status)
+        return status;
+    cudaError_t error = cudaLaunchCooperativeKernel(func, grid, block, arguments, shared, stream);
+    return gshmem_path_cuda(call, (int)error, cudaGetErrorString(error));
 }
+
+#if !defined(CUDART_VERSION) || CUDART_VERSION >= 11080
+/* The same with a configuration as cudaLaunchKernelExC takes it. Its attributes, at most 31, are
+ * kept; a cooperative launch is added, unless they say whether it is one. */
+static inline gshmem_status_t gshmem_collective_launch_attr(const cudaLaunchConfig_t *config,
+                                                            const void *func, void **arguments)
+{
+    static const char call[] = "gshmem_collective_launch_attr";
+    enum { ATTRIBUTES = 32 };
+    cudaLaunchAttribute attributes[ATTRIBUTES];
+    cudaError_t error = cudaErrorInvalidValue;
+    int said = 0;
+
+    if (!config || config->numAttrs >= ATTRIBUTES || (config->numAttrs && !config->attrs))
+        return gshmem_path_cuda(call, (int)error, cudaGetErrorString(error));
+    cudaLaunchConfig_t with = *config;
+    gshmem_status_t status =
+        gshmem_fit_grid(func, &with.gridDim, with.blockDim, with.dynamicSmemBytes, call);
+    if (status)
+        return status;
+    for (unsigned i = 0; i < with.numAttrs; i++) {
+        attributes[i] = config->attrs[i];
+        said |= attributes[i].id == cudaLaunchAttributeCooperative;
+    }
+    with.attrs = attributes;
+    if (!said) {
+        memset(&attributes[with.numAttrs], 0, sizeof attributes[0]);
+        attributes[with.numAttrs].id = cudaLaunchAttributeCooperative;
+        attributes[with.numAttrs++].val.cooperative = 1;
+    }
+    error = cudaLaunchKernelExC(&with, func, arguments);
+    return gshmem_path_cuda(call, (int)error, cudaGetErrorString(error));
+}
+#endif
 
 #include "gshmem_names_end.h"
 

@@ -26,6 +26,12 @@ GSHMEM_API gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const v
  * as dest and source, symmetric or not, as NVSHMEM's operations do. For nvshmem.h. */
 GSHMEM_API gshmem_status_t gshmem_path_own_memory(void);
 
+/* Makes n contexts that kernels name by numbers, NVSHMEM's queue pairs. *pairs becomes an array of
+ * the numbers, which the program may free after the job. Local; on failure there is no new queue
+ * pair. For nvshmemx.h. */
+GSHMEM_API gshmem_status_t gshmem_path_queue_pairs(int n, int **pairs);
+#define GSHMEM_QUEUE_PAIRS_FROM 2 /* the first number; NVSHMEM gives smaller ones a meaning */
+
 /* A get of one object that returns no status: after a failure the error policy is called and the
  * value is 0. */
 GSHMEM_API void gshmem_path_g(gshmem_ctx_t ctx, void *value, const void *source, size_t bytes,

@@ -77,8 +77,42 @@ enum {
     NVSHMEMX_ERROR_NOT_SUPPORTED = GSHMEM_ERR_UNSUPPORTED,
     NVSHMEMX_ERROR_SYMMETRY = GSHMEM_ERR_NOT_SYMMETRIC,
     NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED = GSHMEM_ERR_DEVICE,
-    NVSHMEMX_ERROR_INTERNAL = GSHMEM_ERR_SYSTEM
+    NVSHMEMX_ERROR_INTERNAL = GSHMEM_ERR_SYSTEM,
+    NVSHMEMX_ERROR_GPU_NOT_SELECTED = 1000, /* which no function returns */
+    NVSHMEMX_ERROR_SENTINEL = INT_MAX
 };
+
+/* The name of a status above; for GSHMEM's other statuses, what gshmem_status_text says. */
+static inline const char *nvshmemx_status_string(int status)
+{
+    switch (status) {
+    case NVSHMEMX_SUCCESS:
+        return "NVSHMEMX_SUCCESS";
+    case NVSHMEMX_ERROR_INVALID_VALUE:
+        return "NVSHMEMX_ERROR_INVALID_VALUE";
+    case NVSHMEMX_ERROR_OUT_OF_MEMORY:
+        return "NVSHMEMX_ERROR_OUT_OF_MEMORY";
+    case NVSHMEMX_ERROR_NOT_SUPPORTED:
+        return "NVSHMEMX_ERROR_NOT_SUPPORTED";
+    case NVSHMEMX_ERROR_SYMMETRY:
+        return "NVSHMEMX_ERROR_SYMMETRY";
+    case NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED:
+        return "NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED";
+    case NVSHMEMX_ERROR_INTERNAL:
+        return "NVSHMEMX_ERROR_INTERNAL";
+    case NVSHMEMX_ERROR_GPU_NOT_SELECTED:
+        return "NVSHMEMX_ERROR_GPU_NOT_SELECTED";
+    default:
+        return gshmem_status_text((gshmem_status_t)status);
+    }
+}
+
+/* How much shared memory nvshmemx_ask_smem is asked for. */
+typedef enum {
+    NVSHMEMX_SMEM_RECOMMENDED,
+    NVSHMEMX_SMEM_MINIMUM,
+    NVSHMEMX_SMEM_BARRIERS_ONLY
+} nvshmemx_smem_amount_t;
 
 typedef gshmem_team_t nvshmem_team_t;
 #define NVSHMEM_TEAM_INVALID GSHMEM_TEAM_INVALID
@@ -93,6 +127,22 @@ typedef struct nvshmem_team_config {
 #define NVSHMEM_TEAM_CONFIG_INITIALIZER       {1, 0}
 #define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS GSHMEM_TEAM_NUM_CONTEXTS
 #define NVSHMEM_TEAM_NUM_CONTEXTS             GSHMEM_TEAM_NUM_CONTEXTS
+
+/* Queue pairs: a handle names a context, which has a channel of its own from kernels to the proxy.
+ * Those of nvshmemx_qp_create are larger than DEFAULT. */
+typedef int nvshmemx_qp_handle_t;
+typedef enum nvshmemx_qp_handle_index {
+    NVSHMEMX_QP_HOST = 0,             /* as DEFAULT */
+    NVSHMEMX_QP_DEFAULT = 1,          /* what operations without a queue pair use */
+    NVSHMEMX_QP_ANY = 0x7fffffff,     /* for an operation: as DEFAULT */
+    NVSHMEMX_QP_ALL = NVSHMEMX_QP_ANY /* for qp_fence and qp_quiet: all there are */
+} nvshmemx_qp_handle_index_t;
+
+typedef enum nvshmem_pe_index {
+    NVSHMEMX_PE_INVALID = -1,
+    NVSHMEMX_PE_ANY = 0x7fffffff,
+    NVSHMEMX_PE_ALL = NVSHMEMX_PE_ANY
+} nvshmem_pe_index_t;
 
 /* Waits until all work on the stream is done. */
 static inline void nvshmem_synchronize(cudaStream_t stream)

@@ -18,6 +18,18 @@ static inline int nvshmemx_collective_launch_query_gridsize(const void *func, di
     return (int)gshmem_collective_launch_query_gridsize(func, blockDims, args, sharedMem, gridsize);
 }
 
+#if !defined(CUDART_VERSION) || CUDART_VERSION >= 11080
+typedef struct {
+    cudaLaunchConfig_t cuda_config;
+} nvshmemx_collective_launch_attr_t;
+
+static inline int nvshmemx_collective_launch_attr(const nvshmemx_collective_launch_attr_t *attr,
+                                                  const void *func, void **args)
+{
+    return (int)gshmem_collective_launch_attr(attr ? &attr->cuda_config : NULL, func, args);
+}
+#endif
+
 /* For modules that the driver loads. On the host device they are refused: kernels find the job by
  * themselves there, also those of PTX modules. */
 static inline int nvshmemx_cumodule_init(CUmodule module)

@@ -5,11 +5,6 @@
 
 #include "nvshmem/base.h"
 
-typedef int nvshmemx_qp_handle_t;
-#define NVSHMEMX_QP_DEFAULT 1
-#define NVSHMEMX_QP_ANY     0x7fffffff
-#define NVSHMEMX_QP_ALL     0x7fffffff
-
 #ifdef __cplusplus
 
 /* A template: the message then appears where a program calls it, in host code or kernels. */
@@ -37,16 +32,23 @@ NVSHMEM_MISSING_AS(nvshmem_team_same_mype_node,
                    "NVSHMEMX_TEAM_SAME_MYPE_NODE is not in GSHMEM: use nvshmem_team_split_2d")
 #define NVSHMEMX_TEAM_SAME_MYPE_NODE nvshmem_team_same_mype_node(NULL)
 
-/* The library chooses queue pairs itself; contexts order operations independently of each other, as
- * queue pairs do. */
-NVSHMEM_MISSING(nvshmemx_qp_create, "use gshmem_ctx_create, and gshmem_ctx_… with its contexts")
-NVSHMEM_MISSING(nvshmemx_qp_quiet, "use gshmem_ctx_quiet with a context")
-NVSHMEM_MISSING(nvshmemx_qp_fence, "use gshmem_ctx_fence with a context")
-NVSHMEM_MISSING(nvshmemx_qp_signal_op, "use gshmem_ctx_signal_set or _add with a context")
-
+/* Operations on queue pairs are for kernels alone. */
+#ifndef GSHMEM_CUDA
+#define NVSHMEM_FOR_KERNELS(name) NVSHMEM_MISSING_AS(name, #name NVSHMEM_FOR_KERNELS_TEXT)
+#define NVSHMEM_FOR_KERNELS_TEXT                                                                   \
+    " is for kernels: host code has nvshmem_… without a queue pair, or gshmem_ctx_… with a "   \
+    "context"
+NVSHMEM_FOR_KERNELS(nvshmemx_qp_quiet)
+NVSHMEM_FOR_KERNELS(nvshmemx_qp_fence)
+NVSHMEM_FOR_KERNELS(nvshmemx_qp_signal_op)
 #ifdef __cplusplus
 #include "nvshmem/qp.h" /* generated */
+#endif
+#undef NVSHMEM_FOR_KERNELS
+#undef NVSHMEM_FOR_KERNELS_TEXT
+#endif
 
+#ifdef __cplusplus
 namespace nvshmemx
 {
 #define NVSHMEM_MISSING_TILE(name)                                                                 \

@@ -30,6 +30,7 @@ struct memory_map;
 struct network;
 struct node;
 struct observer;
+struct queue_pairs;
 struct registrations;
 struct symmetric;
 struct team;
@@ -75,6 +76,7 @@ struct job {
     struct context *contexts;      /* contexts that the program has made, which finalize destroys */
     struct context *left_contexts; /* contexts that it has destroyed, with requests still in
                                       flight */
+    struct queue_pairs *queue_pairs; /* contexts that kernels name by numbers; NULL: none */
     atomic_bool over;             /* the process ends, and the job stays mapped until then:
                                      job_stay */
     struct departures *departures; /* whether this PE leaves, and who knows of it */

@@ -207,6 +207,10 @@ static gshmem_status_t command_refuse(const struct translation *t)
 {
     const struct gshmem_command *c = t->first;
 
+    if (c->local == GSHMEM_REFUSED_PAIRS)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "qp_fence or qp_quiet in a kernel: there is no array of %lld queue pairs",
+                    (long long)c->size);
     if (c->local == GSHMEM_REFUSED_NULL && c->type == 0)
         return fail(GSHMEM_ERR_ARGUMENT, "pe_quiet in a kernel: target_pes is NULL and n is %llu",
                     (unsigned long long)c->size);
@@ -219,10 +223,12 @@ static gshmem_status_t command_refuse(const struct translation *t)
                                                     : "fetch");
     if (c->local && c->type == 0)
         return fail(GSHMEM_ERR_ARGUMENT,
-                    "fence or quiet in a kernel: the context is GSHMEM_CTX_INVALID");
+                    "fence or quiet in a kernel: the context is GSHMEM_CTX_INVALID, or the queue "
+                    "pair is none");
     if (c->local)
         return fail(GSHMEM_ERR_ARGUMENT,
-                    "%s in a kernel at %#llx: the context is GSHMEM_CTX_INVALID",
+                    "%s in a kernel at %#llx: the context is GSHMEM_CTX_INVALID, or the queue pair "
+                    "is none",
                     command_name(t->passage), (unsigned long long)c->address);
     return fail(GSHMEM_ERR_ARGUMENT,
                 "%s in a kernel with PE %lld at %#llx: its context has no such PE",

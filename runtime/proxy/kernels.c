@@ -83,7 +83,8 @@ static gshmem_status_t kernels_make(struct job *j)
         (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep,
                                 kernels_look_after_all)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||
-        (status = make_teams(j)) || (status = make_contexts(j)))
+        (status = make_teams(j)) || (status = make_contexts(j)) ||
+        (status = kernels_show_queue_pairs(j)))
         return status;
     k->state = (struct gshmem_device_state){
         .size = sizeof k->state,
@@ -138,6 +139,7 @@ const struct observer kernels_observer = {
     .open_context = kernels_open_context,
     .close_context = kernels_close_context,
     .end_context = kernels_end_context,
+    .show_queue_pairs = kernels_show_queue_pairs,
     .quiet = kernels_quiet,
     .take_own_memory = kernels_take_own_memory,
 };
@@ -163,6 +165,7 @@ void kernels_stop(struct job *j)
     if (!k)
         return;
     kernels_free_context(j, k->context);
+    kernels_free_queue_pairs(j);
     memory_free_shared(j->device, k->shared);
     memory_free_of_device(j->device, k->device);
     memory_free_of_device(j->device, k->nowhere);

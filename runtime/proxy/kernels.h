@@ -51,6 +51,9 @@ gshmem_status_t kernels_open_context(struct job *j, struct context *c);
 bool kernels_close_context(struct job *j, struct context *c);
 void kernels_end_context(struct job *j, struct context *c);
 
+/* Enters all queue pairs of the job in the table in which kernels look them up. */
+gshmem_status_t kernels_show_queue_pairs(struct job *j);
+
 /* Waits until all commands that kernels have written for this context are posted, so that what is
  * posted after the network's next fence keeps the order. Commands to PEs of this node must be
  * complete, since the host's own operations on these are stores. */

@@ -78,6 +78,7 @@ struct kernels {
     struct job_shared *shared;
     struct job_of_device *device;
     struct kernel_context *context; /* the default one */
+    struct kernel_pairs *pairs;     /* the tables of queue pairs, the newest first */
     uintptr_t *nowhere; /* [PE of the job]: 0, for kernels that must not find a PE mapped */
     bool mapped;
     int looked_at; /* the PE of this node whose liveness was tested last */
@@ -93,5 +94,6 @@ struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
 gshmem_status_t kernels_make_context(struct job *j, int channels, struct pending *pending,
                                      struct kernel_context **out);
 void kernels_free_context(struct job *j, struct kernel_context *k);
+void kernels_free_queue_pairs(struct job *j);
 
 #endif

@@ -9,6 +9,7 @@
 #include "runtime/memory/checked.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
+#include "runtime/teams/queue_pairs.h"
 #include "runtime/teams/team.h"
 #include "runtime/teams/observer.h"
 
@@ -95,6 +96,7 @@ void context_stop(struct job *j)
     free_list(j, j->contexts);
     free_list(j, j->left_contexts);
     j->contexts = j->left_contexts = NULL;
+    queue_pairs_free(j);
 }
 
 gshmem_status_t context_quiet_all(struct job *j, const char *call)

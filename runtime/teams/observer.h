@@ -28,6 +28,8 @@ struct observer {
     gshmem_status_t (*open_context)(struct job *j, struct context *c);
     bool (*close_context)(struct job *j, struct context *c);
     void (*end_context)(struct job *j, struct context *c);
+    /* More queue pairs have been made, which kernels may name from now on. */
+    gshmem_status_t (*show_queue_pairs)(struct job *j);
     /* Waits for the commands that kernels have written for it; last: kernels have ended. */
     gshmem_status_t (*quiet)(struct kernel_context *k, const char *call, bool last);
 

@@ -57,6 +57,12 @@ TYPED = [
 
     (AMO_EXTENDED, 'T', '*_atomic_fetch', 'const T *, int', THREAD),
     (AMO_EXTENDED, 'void', '*_atomic_set', 'T *, T, int', THREAD),
+    (['half'], 'T', '*_atomic_fetch', 'const T *, int', THREAD),
+    (['half'], 'void', '*_atomic_set', 'T *, T, int', THREAD),
+    (['half'], 'T', '*_atomic_swap', 'T *, T, int', THREAD),
+    (['half', 'float', 'double'], 'void', 'x_*_atomic_add', 'T *, T, int', THREAD),
+    (['half', 'float', 'double'], 'T', 'x_*_atomic_fetch_add', 'T *, T, int', THREAD),
+    (AMO_EXTENDED, 'void', 'x_*_signal', 'T *, T, int', THREAD),
     (AMO_EXTENDED, 'T', '*_atomic_swap', 'T *, T, int', THREAD),
     (AMO, 'T', '*_atomic_compare_swap', 'T *, T, T, int', THREAD),
     (AMO, 'T', '*_atomic_fetch_inc', 'T *, int', THREAD),
@@ -90,6 +96,17 @@ TYPED = [
 ] + [(REDUCE_BITS, 'int', '*_' + op + form, TEAM, ALL)
      for op in ('and', 'or', 'xor') for form in ('_reduce', '_reducescatter')]
 
+# Of kernels alone.
+GROUPS = [WARP, BLOCK]
+QP = ', nvshmemx_qp_handle_t'
+TYPED_KERNELS = [
+    (RMA, 'void', 'qp_*_put', COPY + QP, GROUPS), (RMA, 'void', 'qp_*_get', COPY + QP, GROUPS),
+    (RMA, 'void', 'qp_*_put_nbi', COPY + QP, GROUPS), (RMA, 'void', 'qp_*_get_nbi', COPY + QP, GROUPS),
+    (RMA, 'void', 'qp_*_p', 'T *, T, int' + QP, THREAD), (RMA, 'T', 'qp_*_g', 'const T *, int' + QP, THREAD),
+    (RMA, 'void', 'qp_*_put_signal', SIGNAL + QP, GROUPS),
+    (RMA, 'void', 'qp_*_put_signal_nbi', SIGNAL + QP, GROUPS),
+]
+
 # (name, returns, arguments): of the host alone; of the host and of kernels; of kernels alone.
 HOST = '''
 nvshmem_init | void | void
@@ -117,6 +134,9 @@ nvshmemx_buffer_unregister_symmetric | int | void *, size_t
 nvshmemx_buffer_register | int | void *, size_t
 nvshmemx_buffer_unregister | int | void *
 nvshmemx_buffer_unregister_all | void | void
+nvshmemx_collective_launch_attr | int | const nvshmemx_collective_launch_attr_t *, const void *, void **
+nvshmemx_status_string | const char * | int
+nvshmemx_qp_create | int | int, nvshmemx_qp_handle_t **
 nvshmemx_cumodule_init | int | CUmodule
 nvshmemx_cumodule_finalize | int | CUmodule
 nvshmemx_culibrary_init | int | CUlibrary
@@ -153,12 +173,21 @@ nvshmem_sync_all | void | void
 nvshmem_signal_fetch | uint64_t | uint64_t *
 nvshmem_signal_wait_until | uint64_t | uint64_t *, int, uint64_t
 nvshmemx_signal_op | void | uint64_t *, uint64_t, int, int
+nvshmemx_ask_smem | int | nvshmemx_smem_amount_t
 '''
 KERNELS = '\n'.join(
     'nvshmemx_barrier{0} | int | nvshmem_team_t\nnvshmemx_barrier_all{0} | void | void\n'
     'nvshmemx_sync{0} | int | nvshmem_team_t | documented\n'
     'nvshmemx_team_sync{0} | int | nvshmem_team_t\nnvshmemx_sync_all{0} | void | void'.format(ending)
-    for ending in (WARP, BLOCK))
+    for ending in (WARP, BLOCK)) + '\n' + '\n'.join(
+    'nvshmemx_qp_%s%s | void | int, nvshmemx_qp_handle_t *, int' % (what, ending)
+    for what in ('quiet', 'fence') for ending in ('', WARP, BLOCK)) + '''
+nvshmemx_barrier_warpgroup | int | nvshmem_team_t
+nvshmemx_double2_maxloc_reduce_block | int | nvshmem_team_t, double2 *, const double2 *, size_t
+nvshmemx_give_smem | void | void *, size_t
+nvshmemx_release_smem | void | void
+nvshmemx_qp_signal_op | void | uint64_t *, uint64_t, int, int, nvshmemx_qp_handle_t
+'''
 
 # Constants: that they exist, and which differ.
 CONSTANTS = [
@@ -170,6 +199,8 @@ CONSTANTS = [
     'NVSHMEMX_INIT_WITH_UNIQUEID',
     'NVSHMEM_STATUS_NOT_INITIALIZED NVSHMEM_STATUS_IS_BOOTSTRAPPED NVSHMEM_STATUS_IS_INITIALIZED '
     'NVSHMEM_STATUS_LIMITED_MPG NVSHMEM_STATUS_FULL_MPG',
+    'NVSHMEMX_QP_HOST NVSHMEMX_QP_DEFAULT NVSHMEMX_QP_ANY', 'NVSHMEMX_QP_HOST NVSHMEMX_QP_ALL',
+    'NVSHMEMX_PE_INVALID NVSHMEMX_PE_ANY', 'NVSHMEMX_PE_INVALID NVSHMEMX_PE_ALL',
     'NVSHMEM_MAJOR_VERSION NVSHMEM_MINOR_VERSION', 'NVSHMEM_MAX_NAME_LEN',
     'NVSHMEM_VENDOR_MAJOR_VERSION NVSHMEM_VENDOR_PATCH_VERSION', 'NVSHMEM_VENDOR_MINOR_VERSION',
 ]
@@ -177,13 +208,14 @@ CONSTANTS = [
 
 def typed(cuda):
     """[(name, returns, arguments)]"""
-    for types, returns, name, arguments, endings in TYPED:
+    for types, returns, name, arguments, endings in TYPED + (TYPED_KERNELS if cuda else []):
         for ending in [''] + endings:
             if ending in (WARP, BLOCK) and not cuda:
                 continue
             for t in types:
                 c = C.get(t, 'void')
-                full = ('nvshmemx_' if ending else 'nvshmem_') + name.replace('*', t) + ending
+                prefix = 'nvshmemx_' if ending or QP in arguments else 'nvshmem_'
+                full = (prefix + name.replace('*', t) + ending).replace('nvshmem_x_', 'nvshmemx_')
                 told = arguments + (', cudaStream_t' if ending == STREAM else '')
                 yield full, c if returns == 'T' else returns, told.replace('T *', c + ' *').replace(
                     ' T,', ' %s,' % c) if 'T' not in told.replace('T *', '').replace(

@@ -118,9 +118,10 @@ enum gshmem_wait_call {
 };
 
 enum gshmem_refusal {
-    GSHMEM_REFUSED_PE,  /* there is no PE with the number in `size` */
-    GSHMEM_REFUSED_CTX, /* the context is not valid */
-    GSHMEM_REFUSED_NULL /* the local object is NULL: `size` bytes, or PEs */
+    GSHMEM_REFUSED_PE,   /* there is no PE with the number in `size` */
+    GSHMEM_REFUSED_CTX,  /* the context is not valid */
+    GSHMEM_REFUSED_NULL, /* the local object is NULL: `size` bytes, or PEs */
+    GSHMEM_REFUSED_PAIRS /* an array of `size` queue pairs, which is NULL or has less than 0 */
 };
 
 enum gshmem_wait_lack { GSHMEM_LACKS_NOTHING, GSHMEM_LACKS_VALUES, GSHMEM_LACKS_INDICES };

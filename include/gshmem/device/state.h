@@ -92,6 +92,9 @@ struct gshmem_device_sync {
  * first. */
 struct gshmem_device_rounds {
     uint64_t last; /* the number of the last round */
+    /* For a call of a warpgroup, of which a team has one at a time: */
+    uint64_t arrived; /* its warps that have come */
+    uint64_t left;    /* calls so far << 8 | the status of the last one */
 };
 
 struct gshmem_device_team {
@@ -109,6 +112,14 @@ struct gshmem_device_team {
     uint64_t multicast_bytes; /* how many bytes of them it covers; 0: there is none */
 };
 
+/* NVSHMEM's queue pairs: contexts that kernels name by their numbers, 0 … n - 1. An entry is
+ * written before `n` includes it. A table that has become too small is replaced, and stays until
+ * the job ends. */
+struct gshmem_device_pairs {
+    uint64_t n;
+    const gshmem_ctx_t *ctx;
+};
+
 struct gshmem_device_job {
     const uint64_t *failure; /* shared: 0, or the gshmem_status_t with which waits end: the job was
                                 aborted, or a PE has died on which a wait may depend */
@@ -117,6 +128,7 @@ struct gshmem_device_job {
     uint32_t *response_owner;         /* tag << 1 | whether the slot is taken */
     const struct gshmem_device_team *const *team; /* [team handle]; NULL: none */
     uint32_t teams;
+    const struct gshmem_device_pairs *pairs; /* NULL: none */
 };
 
 struct gshmem_device_state {
