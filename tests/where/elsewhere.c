@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "../check.h"
 #include "runtime/where/where.h"
@@ -85,7 +87,7 @@ static void collect(const struct asked *a, int node, struct where_job *job, char
 
 int main(void)
 {
-    const pid_t child = fork();
+    const pid_t parent = getpid(), child = fork();
     struct asked a = target();
     struct where_job job;
     char text[4096] = "";
@@ -93,10 +95,13 @@ int main(void)
     int fd, status;
 
     if (child == 0) {
-        for (;;)
-            pause();
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where the test fails */
+        if (getppid() != parent)
+            _exit(0);
+        raise(SIGSTOP);
+        _exit(0);
     }
-    CHECK(child > 0 && kill(child, SIGSTOP) == 0);
+    CHECK(child > 0);
     CHECK(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
     answer = (struct where_answer){.magic = WHERE_MAGIC, .version = WHERE_VERSION, .n_pes = 2,
                                    .pid = getpid(), .job = "j", .program = "p"};
