@@ -95,7 +95,7 @@ static void small_raised(gshmem_status_t status, const char *text, void *context
 
 static bool is_there(const struct store *s)
 {
-    return s->at[0] >= s->value && (s->signals || s->at[1] >= s->value);
+    return s->signals ? s->at[0] >= s->value : s->at[0] == s->value && s->at[1] == s->value;
 }
 
 static void note_store(struct small *s, const uint64_t *at, uint64_t value, bool signals,
