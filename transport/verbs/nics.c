@@ -248,7 +248,7 @@ void nic_close(struct verbs *v, struct nic *nic)
         ibv_dereg_mr(nic->slots_mr);
     if (nic->stage_mr)
         ibv_dereg_mr(nic->stage_mr);
-    for (uint32_t i = 0; nic->inbox_mr && i <= nic->inbox_room / INBOX_BLOCK; i++) {
+    for (uint32_t i = 0; nic->inbox && nic->inbox_mr && i <= nic->inbox_room / INBOX_BLOCK; i++) {
         if (nic->inbox_mr[i])
             ibv_dereg_mr(nic->inbox_mr[i]);
         free(nic->inbox[i]);
