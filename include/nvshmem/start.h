@@ -39,13 +39,14 @@ enum {
     NVSHMEMX_INIT_WITH_UNIQUEID = 1 << 3
 };
 
-/* Results of nvshmemx_init_status. The last two are for GPUs that PEs share. */
+/* Results of nvshmemx_init_status. LIMITED_MPG and FULL_MPG are for GPUs that PEs share. */
 enum {
     NVSHMEM_STATUS_NOT_INITIALIZED = 0,
     NVSHMEM_STATUS_IS_BOOTSTRAPPED,
     NVSHMEM_STATUS_IS_INITIALIZED,
     NVSHMEM_STATUS_LIMITED_MPG,
-    NVSHMEM_STATUS_FULL_MPG
+    NVSHMEM_STATUS_FULL_MPG,
+    NVSHMEM_STATUS_INVALID = INT_MAX
 };
 
 static inline int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t *uniqueid)
