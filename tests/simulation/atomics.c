@@ -72,9 +72,9 @@ RANGE(write, true)
     }
 
 NOTHING(__tsan_init, void)
-NOTHING(__tsan_func_entry, void *)
+NOTHING(__tsan_func_entry, void *unused)
 NOTHING(__tsan_func_exit, void)
-NOTHING(__tsan_atomic_signal_fence, int)
+NOTHING(__tsan_atomic_signal_fence, int unused)
 
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order)
@@ -99,10 +99,21 @@ void __tsan_atomic_thread_fence(int order)
     {                                                                                              \
         (void)order, (void)less;                                                                   \
         fiber_point();                                                                             \
-        const bool done = __atomic_compare_exchange_n(at, old, new, false, __ATOMIC_SEQ_CST,       \
-                                                      __ATOMIC_SEQ_CST);                           \
+        const bool done =                                                                          \
+            __atomic_compare_exchange_n(at, old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);  \
         touch(at, done);                                                                           \
         return done;                                                                               \
+    }
+
+/* clang's form of it. */
+#define COMPARE_VALUE(bits, type)                                                                  \
+    type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type old, type new,         \
+                                                    int order, int less);                          \
+    type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type old, type new,         \
+                                                    int order, int less)                           \
+    {                                                                                              \
+        __tsan_atomic##bits##_compare_exchange_strong(at, &old, new, order, less);                 \
+        return old;                                                                                \
     }
 
 #define ATOMIC(bits, type)                                                                         \
@@ -136,7 +147,8 @@ void __tsan_atomic_thread_fence(int order)
     UPDATE(bits, type, fetch_or)                                                                   \
     UPDATE(bits, type, fetch_xor)                                                                  \
     COMPARE(bits, type, compare_exchange_strong)                                                   \
-    COMPARE(bits, type, compare_exchange_weak)
+    COMPARE(bits, type, compare_exchange_weak)                                                     \
+    COMPARE_VALUE(bits, type)
 
 ATOMIC(8, uint8_t)
 ATOMIC(16, uint16_t)
@@ -150,4 +162,20 @@ void *__wrap_memcpy(void *to, const void *from, size_t bytes)
     __tsan_read_range((void *)(uintptr_t)from, bytes);
     __tsan_write_range(to, bytes);
     return memcpy(to, from, bytes);
+}
+
+/* clang tells of these. */
+void *__tsan_memcpy(void *, const void *, size_t) __attribute__((alias("__wrap_memcpy")));
+void *__tsan_memset(void *to, int byte, size_t bytes);
+void *__tsan_memset(void *to, int byte, size_t bytes)
+{
+    __tsan_write_range(to, bytes);
+    return memset(to, byte, bytes);
+}
+void *__tsan_memmove(void *to, const void *from, size_t bytes);
+void *__tsan_memmove(void *to, const void *from, size_t bytes)
+{
+    __tsan_read_range((void *)(uintptr_t)from, bytes);
+    __tsan_write_range(to, bytes);
+    return memmove(to, from, bytes);
 }

@@ -17,8 +17,8 @@
 
 /* Who can do a step. */
 enum {
-    FIBERS_OF_PE = 4,  /* PE 0: 0 … 3, PE 1: 4 … 7 */
-    ARRIVALS = 8,      /* of three streams, at their two sides */
+    FIBERS_OF_PE = 4, /* PE 0: 0 … 3, PE 1: 4 … 7 */
+    ARRIVALS = 8,     /* of three streams, at their two sides */
     DEATH = 14,
     TIME = 15, /* passes where nothing else can happen */
     AGENTS,
@@ -44,7 +44,7 @@ struct step {
     uint8_t agent, preemptions;
     uint8_t last[2]; /* the fiber of each PE that ran last */
     uint16_t enabled, wanted, done, asleep;
-    uint32_t clock[AGENTS]; /* of each agent, its last step that came before this one */
+    uint32_t clock[AGENTS];        /* of each agent, its last step that came before this one */
     struct footprint foot[AGENTS]; /* known of those that are done or asleep */
 };
 
@@ -53,7 +53,7 @@ static struct shared {
     bool redundant;
     struct explored out;
     struct step step[STEPS_MOST + 1]; /* from 1 on */
-} *shared;
+} * shared;
 
 /* An object of footprints: each agent's last steps that have read and written it. */
 struct object_history {
@@ -66,12 +66,12 @@ static struct {
     struct step *now;
     uint32_t after[4]; /* steps that must come before this one */
     int afters;
-    uint32_t passed[AGENTS];   /* what came before time passed last */
-    uint32_t latest[AGENTS];   /* each agent's last step */
+    uint32_t passed[AGENTS]; /* what came before time passed last */
+    uint32_t latest[AGENTS]; /* each agent's last step */
     bool killed;
     int waits, timeouts;
     struct footprint seen[2 * FIBERS_OF_PE]; /* what each fiber has looked at since it has polled */
-    uint16_t object_at[2 * OBJECTS_MOST]; /* a hash table of numbers + 1 */
+    uint16_t object_at[2 * OBJECTS_MOST];    /* a hash table of numbers + 1 */
     int objects;
     struct object_history object[OBJECTS_MOST];
 } run;
@@ -398,8 +398,7 @@ static void step_follow(struct step *s, const struct step *before)
     if (agent < ARRIVALS)
         s->last[pe_of(agent)] = (uint8_t)agent;
     for (int a = 0; a < TIME; a++) {
-        if (a == agent || !(slept & bit(a)) ||
-            conflict(&before->foot[a], &before->foot[agent]))
+        if (a == agent || !(slept & bit(a)) || conflict(&before->foot[a], &before->foot[agent]))
             continue;
         s->asleep |= (uint16_t)bit(a);
         s->foot[a] = before->foot[a];
@@ -624,7 +623,8 @@ bool explore(const struct exploration *what, struct explored *out)
     bool good;
 
     if (!shared)
-        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        shared =
+            mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         perror("schedules: memory");
         exit(2);

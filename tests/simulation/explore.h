@@ -23,17 +23,18 @@ struct fiber;
 struct explored {
     uint64_t executions, redundant; /* ended early: the rest was seen in another order */
     uint64_t steps, deepest, races;
-    uint64_t refused; /* orders left out, with more preemptions than were asked for */
-    uint64_t wide;    /* steps with a footprint that is too large: all was taken to be ordered */
+    uint64_t refused;  /* orders left out, with more preemptions than were asked for */
+    uint64_t wide;     /* steps with a footprint that is too large: all was taken to be ordered */
     uint64_t timeouts; /* the most sleeps of an execution that ended by their time alone */
-    double plain;     /* log10 of the number of all interleavings, estimated (Knuth) */
-    bool incomplete;  /* the limit of executions was reached */
+    double plain;      /* log10 of the number of all interleavings, estimated (Knuth) */
+    bool incomplete;   /* the limit of executions was reached */
     char failure[400];
     char schedule[2000]; /* of the failure: who ran, and for how many steps */
 };
 
 /* What is explored: begins in the child, tests after each step, has ended. Where nobody dies, an
- * execution also fails if a sleep ends by its time alone: something should have woken the thread. */
+ * execution also fails if a sleep ends by its time alone: something should have woken that
+ * thread. */
 struct exploration {
     void (*begin)(void);
     void (*check)(void);

@@ -29,7 +29,8 @@ void program_allow_failures(enum fault_kind kind, struct pe *victim)
 static void usage(void)
 {
     fprintf(stderr,
-            "usage: schedules-run [--kernels] [--preemptions N] [--plain] [--most EXECUTIONS] [--log FILE] "
+            "usage: schedules-run [--kernels] [--preemptions N] [--plain] [--most EXECUTIONS] "
+            "[--log FILE] "
             "PROGRAM…\nPROGRAM: what PE 0 does, a dot, what PE 1 does, as letters: %s; an x at "
             "the end: PE 1 dies at any time\n",
             small_letters);
@@ -46,8 +47,11 @@ static void set_up(bool kernels)
     setenv("GSHMEM_PROXY_IDLE_US", "0", 1); /* it sleeps as soon as it finds nothing */
     world.n_pes = 2;
     world.cpus = 2;
-    world.pace = (struct pace){
-        .call_ns = 300, .pause_ns = 200, .yield_ns = 50 * US, .wake_ns = 2 * US, .yields_count = true};
+    world.pace = (struct pace){.call_ns = 300,
+                               .pause_ns = 200,
+                               .yield_ns = 50 * US,
+                               .wake_ns = 2 * US,
+                               .yields_count = true};
     weather = (struct weather){.latency_ns = 10 * US, .capacity = 1 << 20};
     machine_is_copied = true;
     if (!record_begin(NULL))
@@ -93,7 +97,8 @@ static bool explore_program(const char *program, struct exploration *what)
            (unsigned long long)e.refused, (unsigned long long)e.deepest,
            (unsigned long long)e.races, (unsigned long long)e.timeouts, e.plain,
            (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9,
-           e.incomplete ? ", INCOMPLETE" : "", e.wide ? ", wide steps" : "", good ? "" : ", FAILED");
+           e.incomplete ? ", INCOMPLETE" : "", e.wide ? ", wide steps" : "",
+           good ? "" : ", FAILED");
     if (!good || what->most == 1)
         printf("    %s\n    %s\n", e.failure, e.schedule);
     fflush(stdout);

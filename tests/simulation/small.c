@@ -17,7 +17,8 @@ enum { OPS_MOST = 8, CONSTANT = 4711, FIRST = 3, REST_NS = 1000 };
 
 const char small_letters[] =
     "p put, s put with signal, f fence, q quiet, g get, a fetch-and-increment, l lock and unlock, "
-    "t test_lock and unlock, u an update under the lock, b barrier, w wait for a signal; by a thread of a kernel, beside those: "
+    "t test_lock and unlock, u an update under the lock, b barrier, w wait for a signal; "
+    "by a thread of a kernel, beside those: "
     "P put, S put with signal, F fence, A fetch-and-increment, Q quiet";
 
 /* Symmetric. Each PE alone writes the other's data and signal. */
@@ -35,7 +36,7 @@ struct area {
 struct store {
     const uint64_t *at; /* there */
     uint64_t value;
-    int epoch;          /* how many fences came before it */
+    int epoch;           /* how many fences came before it */
     bool signals, quiet; /* quiet: it has been completed */
     bool of_kernel;
 };
@@ -470,7 +471,7 @@ bool small_has_ended(void)
     if (!dead && counted != (uint64_t)increments)
         world_fail("%d increments have made %llu", increments, (unsigned long long)counted);
     if (!dead && sections != (uint64_t)(small[0].sections + small[1].sections))
-        world_fail("%d sections under the lock have made %llu", small[0].sections + small[1].sections,
-                   (unsigned long long)sections);
+        world_fail("%d sections under the lock have made %llu",
+                   small[0].sections + small[1].sections, (unsigned long long)sections);
     return true;
 }
