@@ -371,7 +371,7 @@ bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char
     struct gshmem_slot slot;
 
     channel_settle(c);
-    if (c->finished != c->watched.finished || c->finished == c->taken) {
+    if (!c->watched.since || c->finished != c->watched.finished || c->finished == c->taken) {
         c->watched.finished = c->finished;
         c->watched.since = now;
         c->watched.reported = false;

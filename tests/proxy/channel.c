@@ -525,6 +525,15 @@ static void test_overdue(void)
     CHECK(strstr(text, "p in a kernel, to PE 3, at position 1"));
     CHECK(strstr(text, "more wait"));
     fake_end(0, GSHMEM_OK);
+
+    /* the first look comes while the first command is under way */
+    fake_begin();
+    write_one(put(2, 64, 32));
+    channel_take(&fake_channel);
+    CHECK(!channel_overdue(&fake_channel, 10 * LIMIT, LIMIT, text, sizeof text));
+    CHECK(!channel_overdue(&fake_channel, 11 * LIMIT - 1, LIMIT, text, sizeof text));
+    CHECK(channel_overdue(&fake_channel, 11 * LIMIT, LIMIT, text, sizeof text));
+    fake_end(0, GSHMEM_OK);
 }
 
 int main(void)
