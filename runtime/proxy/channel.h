@@ -34,7 +34,7 @@ struct proxy_channel {
                                               the end */
     struct {                 /* for the watchdog: what was finished when it last checked */
         uint64_t finished;
-        uint64_t since;      /* ns, since when it has not changed */
+        uint64_t since;      /* ns, since when it has not changed; 0: nobody has looked yet */
         bool reported;       /* whether it was reported */
     } watched;
 
