@@ -72,9 +72,9 @@ RANGE(write, true)
     }
 
 NOTHING(__tsan_init, void)
-NOTHING(__tsan_func_entry, void *unused)
+NOTHING(__tsan_func_entry, void *unused __attribute__((unused)))
 NOTHING(__tsan_func_exit, void)
-NOTHING(__tsan_atomic_signal_fence, int unused)
+NOTHING(__tsan_atomic_signal_fence, int unused __attribute__((unused)))
 
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order)
