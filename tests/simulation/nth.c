@@ -121,10 +121,9 @@ void nth_says(const struct pe *pe)
         nth.said_at = fiber_time();
 }
 
-bool nth_is_said(void)
+bool nth_is_said(uint64_t within)
 {
-    return nth.always && nth.said_at &&
-           world.now - nth.said_at < (uint64_t)(plan.peer_timeout + 2) * SECOND;
+    return nth.always && nth.said_at && world.now - nth.said_at < within;
 }
 
 /* ---- Memory that is not freed ---- */

@@ -56,9 +56,8 @@ bool nth_is_library(const void *from);
 
 /* That PE writes a line on standard error. */
 void nth_says(const struct pe *pe);
-/* Calls fail for good, and their PE has said so in the last few seconds: it may wait as long as they
- * fail. */
-bool nth_is_said(void);
+/* Calls fail for good, and their PE has said so within this time: it may wait as long as they fail. */
+bool nth_is_said(uint64_t within);
 
 /* A PE's memory that it has not freed. */
 void nth_allocated(void *memory, const void *from);

@@ -258,7 +258,7 @@ void programs_end(void)
     for (int i = 0; i < world.n_pes; i++) {
         const struct program *p = &programs[i];
         if (!p->ended && !p->pe->dead && !(judge.by_call && wait_for_each_other()) &&
-            !nth_is_said())
+            !nth_is_said((uint64_t)(plan.peer_timeout + 2) * SECOND))
             world_fail("PE %d: %.60s: waits without end, since %llu us; step %d", i,
                        p->call ? p->call : "-", (unsigned long long)(p->since / US), p->step);
     }
