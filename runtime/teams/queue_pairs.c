@@ -21,10 +21,13 @@ void queue_pairs_free(struct job *j)
     j->queue_pairs = NULL;
 }
 
+/* Nothing was issued on them that could have failed. */
 static void destroy(const gshmem_ctx_t *ctx, size_t n)
 {
-    while (n > 0)
-        gshmem_ctx_destroy(ctx[--n]);
+    while (n > 0) {
+        const gshmem_status_t status = gshmem_ctx_destroy(ctx[--n]);
+        (void)status;
+    }
 }
 
 /* The queue pairs that there are, and n more. */

@@ -39,7 +39,7 @@ struct program *model_peer(const struct program *p, int pe)
 
 void model_fill(void *to, size_t bytes, uint64_t token)
 {
-    struct chance c = {token * 0x9e3779b97f4a7c15 + 12345};
+    struct chance c = {.state = token * 0x9e3779b97f4a7c15 + 12345};
     unsigned char *at = to;
 
     for (size_t i = 0; i < bytes; i += 8) {

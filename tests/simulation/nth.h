@@ -3,6 +3,7 @@
 #define TEST_SIMULATION_NTH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct pe;
 
@@ -56,7 +57,8 @@ bool nth_is_library(const void *from);
 
 /* That PE writes a line on standard error. */
 void nth_says(const struct pe *pe);
-/* Calls fail for good, and their PE has said so within this time: it may wait as long as they fail. */
+/* Calls fail for good, and their PE has said so within this time: it may wait as long as they
+ * fail. */
 bool nth_is_said(uint64_t within);
 
 /* A PE's memory that it has not freed. */
