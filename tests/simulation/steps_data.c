@@ -258,7 +258,7 @@ bool step_threads(struct program *p)
     bool fine = true;
 
     for (int i = 0; i < THREADS; i++) {
-        helper[i] = (struct helper){.p = p, .chance = {chance_next(&p->chance)}};
+        helper[i] = (struct helper){.p = p, .chance = {.state = chance_next(&p->chance)}};
         simulated_pthread_create(&thread[i], NULL, helper_main, &helper[i]);
     }
     program_enter(p, "threads that add", false);
