@@ -89,16 +89,16 @@ gshmem_collective_launch(const void *func, dim3 grid, dim3 block, void **argumen
 #if !defined(CUDART_VERSION) || CUDART_VERSION >= 11080
 /* The same with a configuration as cudaLaunchKernelExC takes it. Its attributes, at most 31, are
  * kept; a cooperative launch is added, unless they say whether it is one. */
-static inline gshmem_status_t gshmem_collective_launch_attr(const cudaLaunchConfig_t *config,
-                                                            const void *func, void **arguments)
+GSHMEM_NODISCARD static inline gshmem_status_t
+gshmem_collective_launch_attr(const cudaLaunchConfig_t *config, const void *func, void **arguments)
 {
     static const char call[] = "gshmem_collective_launch_attr";
-    enum { ATTRIBUTES = 32 };
-    cudaLaunchAttribute attributes[ATTRIBUTES];
+    cudaLaunchAttribute attributes[32];
+    const size_t most = sizeof attributes / sizeof attributes[0];
     cudaError_t error = cudaErrorInvalidValue;
     int said = 0;
 
-    if (!config || config->numAttrs >= ATTRIBUTES || (config->numAttrs && !config->attrs))
+    if (!config || config->numAttrs >= most || (config->numAttrs && !config->attrs))
         return gshmem_path_cuda(call, (int)error, cudaGetErrorString(error));
     cudaLaunchConfig_t with = *config;
     gshmem_status_t status =
