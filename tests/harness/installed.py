@@ -19,8 +19,8 @@ int main(void)
         return 1;
     int me = gshmem_my_pe(), n = gshmem_n_pes();
     long mine = me;
-    gshmem_putmem(&from_left, &mine, sizeof mine, (me + 1) % n);
-    gshmem_barrier_all();
+    gshmem_raise(gshmem_putmem(&from_left, &mine, sizeof mine, (me + 1) % n));
+    gshmem_raise(gshmem_barrier_all());
     printf("PE %d of %d has %ld\\n", me, n, from_left);
     return gshmem_finalize() ? 1 : from_left != (me + n - 1) % n;
 }
