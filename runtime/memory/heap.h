@@ -78,8 +78,7 @@ void heap_give(struct heap *h, size_t offset, size_t bytes);
 void heap_touch(struct heap *h, size_t offset, size_t bytes);
 /* An object in host memory was freed. Returns the unused end of the heap, or the pages of this
  * object if it was a large one in front of others, to the system once more than h->keep would stay:
- * pages that come back must be zeroed and faulted in again, which takes ten times as long as to
- * allocate the object. */
+ * pages that come back must be zeroed and faulted in again (docs/decisions/0034). */
 void heap_return_pages(struct heap *h, size_t offset, size_t bytes);
 gshmem_status_t heap_make_zero(const struct heap *h, size_t offset, size_t bytes);
 gshmem_status_t heap_copy(const struct heap *h, size_t to, size_t from, size_t bytes);
