@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "gshmem.h"
+
+#include "found.h"
 #include "gshmem_device.h"
 
 static volatile int go_on = 1;
@@ -97,13 +99,8 @@ int main(int argc, char **argv)
     gshmem_init();
     int me = gshmem_my_pe();
     uint64_t *flag = (uint64_t *)gshmem_calloc(1, 64);
-    if (argc > 2) {
-        char path[256];
-        snprintf(path, sizeof path, "%s/%d", argv[2], me);
-        FILE *f = fopen(path, "w");
-        fprintf(f, "%d\n", (int)getpid());
-        fclose(f);
-    }
+    if (argc > 2)
+        be_found(argv[2], me);
     if (strcmp(way, "kernel_over") == 0)
         way_over(flag, me);
     if (strcmp(way, "kernel_loop") == 0)
