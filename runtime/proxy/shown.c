@@ -32,15 +32,22 @@ static const char *const shown_call[] = {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The record whose text begins so; else one that is old, or a new one. */
-static struct where_wait *shown_record(struct node *node, const char *where, uint64_t now)
+/* Whether it is the record of this key: its text is the key, or begins with one that ends in ": ". */
+static bool is_of(const struct where_wait *w, const char *key)
+{
+    const size_t n = strnlen(key, WHERE_TEXT - 1);
+
+    return strncmp(w->text, key, n) == 0 && (w->text[n] == 0 || (n && key[n - 1] == ' '));
+}
+
+/* The record of this key; else one that is old, or a new one. */
+static struct where_wait *shown_record(struct node *node, const char *key, uint64_t now)
 {
     struct where_wait *old = NULL, *new = NULL;
 
     for (uint32_t left = node->kernel_records; left; left &= left - 1) {
         struct where_wait *w = &node->page->wait[__builtin_ctz(left)];
-        if (strncmp(w->text, where, strnlen(where, WHERE_TEXT - 1)) == 0 &&
-            now - w->seen < WHERE_KERNEL_NS)
+        if (is_of(w, key) && now - w->seen < WHERE_KERNEL_NS)
             return w;
         if (now - w->seen >= WHERE_KERNEL_NS)
             old = w;
