@@ -32,7 +32,8 @@ static const char *const shown_call[] = {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Whether it is the record of this key: its text is the key, or begins with one that ends in ": ". */
+/* Whether it is the record of this key: its text is the key, or begins with it where the key ends in
+ * ": ". */
 static bool is_of(const struct where_wait *w, const char *key)
 {
     const size_t n = strnlen(key, WHERE_TEXT - 1);
