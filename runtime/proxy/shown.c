@@ -32,7 +32,7 @@ static const char *const shown_call[] = {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Whether it is the record of this key: its text is the key, or begins with it where the key ends in
+/* Whether it is the record of this key: its text is the key, or begins with it if the key ends in
  * ": ". */
 static bool is_of(const struct where_wait *w, const char *key)
 {
