@@ -101,16 +101,31 @@ static bool unseen_are_ignored(void)
     return settings_number(SETTING_UNSEEN) == CHOICE_UNSEEN_IGNORE;
 }
 
-/* The failures of this job that nobody has looked at, so far, in one line. */
+/* The failures that nobody has looked at, and of which no such line has told, in one line. */
 static void say_unseen(void)
 {
     char first[300];
-    const unsigned n = unseen_count(first, sizeof first);
+    const unsigned n = unseen_tell(first, sizeof first);
 
     if (n && !unseen_are_ignored())
         log_error("%u failed call%s that nobody looked at: the exit status becomes 1 where it "
-                  "would be 0 (GSHMEM_UNSEEN); the first: %s",
-                  n, n == 1 ? "" : "s", first);
+                  "would be 0 (GSHMEM_UNSEEN)%s%s",
+                  n, n == 1 ? "" : "s", first[0] ? "; the first: " : "", first);
+}
+
+/* Whether failures that nobody has looked at change this exit status; they have a line then. */
+static bool ends_unseen(int status)
+{
+    const bool unseen = status == 0 && !unseen_are_ignored() && unseen_count() > 0;
+
+    if (unseen)
+        say_unseen();
+    return unseen;
+}
+
+int life_exit_status(int status)
+{
+    return ends_unseen(status) ? 1 : status;
 }
 
 static void init_end_job(struct job *j)
@@ -136,6 +151,7 @@ static void init_end_job(struct job *j)
 static void end_job_but_for_threads(struct job *j)
 {
     checked_review(j->checked, "gshmem_finalize");
+    say_unseen();
     answer_stop(j); /* it reads what rests from here on */
     network_rest(j);
     node_leave(j->node);
@@ -218,14 +234,6 @@ static bool in_the_middle(struct job *j, char *why, size_t size)
     return call != NULL;
 }
 
-/* Whether failures that nobody has looked at change the exit status. */
-static bool ends_unseen(void)
-{
-    char first[8];
-
-    return !unseen_are_ignored() && unseen_count(first, sizeof first) > 0;
-}
-
 /* A program that returns from main has finished in good order. One that exits with a failure has
  * not: its peers must not wait for it, nor it for another thread that is in gshmem_init. */
 void life_at_exit(int status, void *unused)
@@ -253,7 +261,6 @@ void life_at_exit(int status, void *unused)
     /* also where the job was finalized after that, and main ignores it */
     if (!job && status == 0 && life.given_status >= 0)
         exit_at_once(life.given_status);
-    const bool unseen = status == 0 && ends_unseen();
     if (job && in_the_middle(job, why, sizeof why)) {
         leave_badly(1, why);
         exit_at_once(1);
@@ -270,6 +277,7 @@ void life_at_exit(int status, void *unused)
     life.starter = NULL;
     /* Handlers and destructors that were registered before gshmem_init run after this, and may
      * finalize. */
+    const bool unseen = ends_unseen(status); /* the end of the job has found some, perhaps */
     life.ended_at_exit = job_depth;
     life.status_at_exit = end;
     job_depth = 0;
@@ -282,6 +290,19 @@ void life_at_exit(int status, void *unused)
     /* Within a handler of exit: the handlers that are left run, and the status is the new one. */
     if (unseen)
         exit(1);
+}
+
+/* Runs after all other handlers: these may have made calls when there was no job any more. */
+static void at_last_exit(int status, void *unused)
+{
+    (void)unused;
+    if (getpid() == life.owner && ends_unseen(status))
+        exit(1);
+}
+
+__attribute__((constructor)) static void register_last_exit(void)
+{
+    (void)!on_exit(at_last_exit, NULL); /* without it only failures in such handlers are not seen */
 }
 
 /* at_exit itself is registered after all handlers that a start registers, a driver's among them,

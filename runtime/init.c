@@ -140,5 +140,5 @@ void gshmem_global_exit(int status)
 
     fflush(NULL);
     snprintf(why, sizeof why, "gshmem_global_exit(%d)", status);
-    job_abort(status, why);
+    job_abort(life_exit_status(status), why);
 }

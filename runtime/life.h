@@ -41,6 +41,8 @@ void life_let_go_of_starter(struct bootstrap *b);
 /* ---- end.c ---- */
 
 gshmem_status_t life_stop(enum departure_way way);
+/* That exit status, or 1 if failures that nobody has looked at make it so. */
+int life_exit_status(int status);
 /* For on_exit. early: registered before a start, for an exit in the middle of it. */
 void life_at_exit(int status, void *unused);
 void life_at_early_exit(int status, void *unused);

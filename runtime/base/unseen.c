@@ -3,18 +3,36 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { LINE_BYTES = 400 };
+enum {
+    LINE_BYTES = 400,
+    THREADS = 8, /* whose first failures are kept; of more threads, failures are counted alone */
+};
+
+/* The first failure of a thread that nobody has looked at, and that no line has told of. */
+struct first {
+    uint64_t thread;
+    char line[LINE_BYTES];
+};
 
 static struct {
     pthread_mutex_t lock;
     unsigned count;
-    const void *owner; /* of `first`: a mark of its thread; NULL: there is none */
-    char first[LINE_BYTES];
+    unsigned told; /* of count: a line has told of them */
+    unsigned round; /* how many times a line has told of all that there were */
+    uint64_t threads; /* that have had a failure */
+    struct first first[THREADS]; /* in the order of the failures */
+    int firsts;
 } unseen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Thread_local unsigned own; /* of `count`; its address marks the thread */
+/* This thread's part of it. */
+static _Thread_local struct {
+    uint64_t number; /* 0: it has none yet */
+    unsigned count, told, round;
+} own;
 static _Thread_local bool paused;
 static _Atomic(void (*)(const char *line)) unseen_hook;
 
@@ -28,40 +46,101 @@ void unseen_resume(void)
     paused = false;
 }
 
+/* With the lock, as all below. */
+static void catch_up(void)
+{
+    if (own.round != unseen.round)
+        own.told = own.count;
+    own.round = unseen.round;
+}
+
+static void keep_first(const char *line)
+{
+    if (!own.number)
+        own.number = ++unseen.threads;
+    if (own.count != own.told || unseen.firsts == THREADS)
+        return;
+    struct first *f = &unseen.first[unseen.firsts++];
+    f->thread = own.number;
+    snprintf(f->line, sizeof f->line, "%s", line);
+}
+
+static void drop_first(void)
+{
+    int i = 0;
+
+    while (i < unseen.firsts && unseen.first[i].thread != own.number)
+        i++;
+    if (i == unseen.firsts)
+        return;
+    unseen.firsts--;
+    memmove(&unseen.first[i], &unseen.first[i + 1],
+            (size_t)(unseen.firsts - i) * sizeof unseen.first[0]);
+}
+
 void unseen_add(const char *line)
 {
     if (paused)
         return;
     pthread_mutex_lock(&unseen.lock);
+    catch_up();
+    keep_first(line);
     unseen.count++;
-    own++;
-    if (!unseen.owner) {
-        unseen.owner = &own;
-        snprintf(unseen.first, sizeof unseen.first, "%s", line);
-    }
+    own.count++;
     pthread_mutex_unlock(&unseen.lock);
     void (*hook)(const char *) = atomic_load_explicit(&unseen_hook, memory_order_relaxed);
     if (hook)
         hook(line);
 }
 
+/* n: the last ones of this thread's. */
+static void take_back(unsigned n)
+{
+    catch_up();
+    const unsigned new = own.count - own.told, of_told = n > new ? n - new : 0;
+
+    unseen.count -= n;
+    own.count -= n;
+    unseen.told -= of_told;
+    own.told -= of_told;
+    if (own.count == own.told)
+        drop_first();
+}
+
 void unseen_clear(void)
 {
-    if (!own)
+    if (!own.count)
         return;
     pthread_mutex_lock(&unseen.lock);
-    unseen.count -= own;
-    own = 0;
-    if (unseen.owner == &own)
-        unseen.owner = NULL;
+    take_back(own.count);
     pthread_mutex_unlock(&unseen.lock);
 }
 
-unsigned unseen_count(char *text, size_t size)
+void unseen_hand_over(void)
+{
+    if (paused || !own.count)
+        return;
+    pthread_mutex_lock(&unseen.lock);
+    take_back(1);
+    pthread_mutex_unlock(&unseen.lock);
+}
+
+unsigned unseen_count(void)
 {
     pthread_mutex_lock(&unseen.lock);
     unsigned count = unseen.count;
-    snprintf(text, size, "%s", unseen.owner ? unseen.first : "");
+    pthread_mutex_unlock(&unseen.lock);
+    return count;
+}
+
+unsigned unseen_tell(char *text, size_t size)
+{
+    pthread_mutex_lock(&unseen.lock);
+    unsigned count = unseen.count - unseen.told;
+    snprintf(text, size, "%s", unseen.firsts ? unseen.first[0].line : "");
+    unseen.told = unseen.count;
+    unseen.firsts = 0;
+    unseen.round++;
     pthread_mutex_unlock(&unseen.lock);
     return count;
 }

@@ -13,8 +13,14 @@ void unseen_clear(void);
 /* Failures of this thread between these calls are not counted: the library uses another way. */
 void unseen_pause(void);
 void unseen_resume(void);
-/* How many there are, of all threads. text: the first one's line, as far as it fits. */
-unsigned unseen_count(char *text, size_t size);
+/* The last failure of this thread is another thread's from now on, which hands it to the error
+ * policy. */
+void unseen_hand_over(void);
+/* How many there are, of all threads. */
+unsigned unseen_count(void);
+/* How many there are that this has not told of before. text: the line of the first of them, as far
+ * as it fits; empty: it is not known any more. */
+unsigned unseen_tell(char *text, size_t size);
 
 /* What fail() calls in addition, with the line: GSHMEM_CHECK=strict. NULL: nothing. */
 void unseen_set_hook(void (*hook)(const char *line));

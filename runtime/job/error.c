@@ -52,25 +52,44 @@ void gshmem_set_error_handler(gshmem_error_handler_t handler, void *context)
     pthread_mutex_unlock(&policy_lock);
 }
 
-bool error_ends_job(void)
+static struct policy policy_now(void)
 {
     pthread_mutex_lock(&policy_lock);
-    bool handled = policy.handler != NULL;
+    struct policy now = policy;
     pthread_mutex_unlock(&policy_lock);
-    return !handled && settings_number(SETTING_ON_ERROR) == CHOICE_ON_ERROR_ABORT;
+    return now;
+}
+
+bool error_ends_job(void)
+{
+    return !policy_now().handler && settings_number(SETTING_ON_ERROR) == CHOICE_ON_ERROR_ABORT;
+}
+
+/* The last failure of this thread. */
+static void policy_apply(const struct policy *p, gshmem_status_t status)
+{
+    if (p->handler)
+        p->handler(status, last_error_text(), p->context);
+    else if (settings_number(SETTING_ON_ERROR) == CHOICE_ON_ERROR_ABORT)
+        job_abort(1, last_error_text());
 }
 
 void gshmem_raise(gshmem_status_t status)
 {
     if (status == GSHMEM_OK)
         return;
-    pthread_mutex_lock(&policy_lock);
-    struct policy now = policy;
-    pthread_mutex_unlock(&policy_lock);
-    if (now.handler) {
+    const struct policy now = policy_now();
+    if (now.handler)
         unseen_clear();
-        now.handler(status, last_error_text(), now.context);
-    }
-    if (!now.handler && settings_number(SETTING_ON_ERROR) == CHOICE_ON_ERROR_ABORT)
-        job_abort(1, last_error_text());
+    policy_apply(&now, status);
+}
+
+void error_raise_for(gshmem_status_t status, const char *text)
+{
+    const struct policy now = policy_now();
+
+    fail_silently(status, "%s", text);
+    if (!now.handler)
+        unseen_add(text);
+    policy_apply(&now, status);
 }

@@ -92,15 +92,30 @@ static void checked_name(char *text, size_t size, const void *from)
         snprintf(text, size, "%s+%#llx", p.file, (unsigned long long)p.at);
 }
 
-/* Headers have functions of ours that are compiled into the program. */
-static bool is_inline_of_ours(const void *from)
+/* C++ has "_ZL14nvshmem_putmemPvPKvmi". */
+static const char *without_mangling(const char *function)
 {
-    const struct place p = place_of(from);
-
-    return strncmp(p.function, "gshmem_", 7) == 0 || strncmp(p.function, "shmem_", 6) == 0;
+    if (strncmp(function, "_Z", 2) != 0)
+        return function;
+    function += 2 + strspn(function + 2, "NL");
+    return function + strspn(function, "0123456789");
 }
 
-/* The innermost frame that is not of this library, nor of its headers. */
+/* The facades' libraries, and functions of our headers that are compiled into the program. */
+static bool is_of_ours(const void *from)
+{
+    static const char *const names[] = {"gshmem_",  "shmem_",    "shmemx_",
+                                        "nvshmem_", "nvshmemx_", "pshmem_"};
+    const struct place p = place_of(from);
+    const char *name = without_mangling(p.function);
+    bool ours = p.file && strncmp(p.file, "libgshmem", 9) == 0;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !ours; i++)
+        ours = strncmp(name, names[i], strlen(names[i])) == 0;
+    return ours;
+}
+
+/* The innermost frame that is not of our libraries, nor of our headers. */
 static const void *find_caller(void)
 {
     void *frame[FRAMES];
@@ -111,7 +126,7 @@ static const void *find_caller(void)
         return NULL;
     for (int i = 0; i < n; i++) {
         if (dladdr(frame[i], &info) && info.dli_fbase != own.dli_fbase &&
-            !is_inline_of_ours(frame[i]))
+            !is_of_ours(frame[i]))
             return frame[i];
     }
     return NULL;

@@ -165,6 +165,13 @@ void where_page_hide(void)
     hidden = true;
 }
 
+static _Thread_local bool of_stream;
+
+void where_page_of_stream(bool is)
+{
+    of_stream = is;
+}
+
 struct where_wait *where_page_claim(struct node *node, const char *call, uint64_t since)
 {
     const int i = node->page && !hidden ? claim_any(node->page) : -1;
@@ -174,7 +181,7 @@ struct where_wait *where_page_claim(struct node *node, const char *call, uint64_
     struct where_wait *w = &node->page->wait[i];
     where_write_begin(w);
     w->kind = WHERE_UNKNOWN;
-    w->tid = own_number();
+    w->tid = of_stream ? WHERE_STREAM : own_number();
     w->team = w->segment = -1;
     w->peers = 0;
     w->at = 0;

@@ -22,6 +22,9 @@ const struct where_page *where_page_of(const struct node *node, int index);
 /* From now on waits of this thread are not shown: it does not belong to the job's work. */
 void where_page_hide(void);
 
+/* Waits of this thread are those of a stream until the next call, or are not. */
+void where_page_of_stream(bool is);
+
 /* A record for a wait of this thread that began at that time; NULL: there is no page, or no record
  * is free. The caller fills it in between where_write_begin and where_write_end. */
 struct where_wait *where_page_claim(struct node *node, const char *call, uint64_t since);

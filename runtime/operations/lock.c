@@ -74,7 +74,9 @@ static gshmem_status_t find_home(long *lock, const char *call, int *home)
     if (!map_find(job->map, lock, sizeof *lock, &l) || l.reserved)
         return context_refuse(&l, lock, sizeof *lock, job->pe, call);
     *home = (int)(l.offset / 64 % (uint64_t)job->n_pes);
-    return GSHMEM_OK;
+    return GSHMEM_UNLIKELY(job->checked != NULL)
+               ? context_check(&l, lock, sizeof *lock, call, true)
+               : GSHMEM_OK;
 }
 
 /* On memory that is mapped here. acq_rel, like atomics that other PEs apply for this one. */

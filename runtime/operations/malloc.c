@@ -50,6 +50,16 @@ static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mi
     return can ? heap_lower_limit(h, limit) : GSHMEM_OK;
 }
 
+/* An object is there, for GSHMEM_CHECK=memory. Its red zone comes to exist with it. */
+static void malloc_enter_object(struct heap *h, const struct request *r, size_t offset,
+                                size_t bytes)
+{
+    if (!job->checked)
+        return;
+    heap_touch(h, offset, bytes + CHECKED_ZONE);
+    checked_enter(job->checked, h->base + offset, bytes, request_name(r), !h->device);
+}
+
 /* The first objects of all are the PEs' letters to each other. */
 static gshmem_status_t malloc_start_domain(const char *call)
 {
@@ -62,6 +72,7 @@ static gshmem_status_t malloc_start_domain(const char *call)
                     "%s: no room in host memory for what %d PEs tell of their GPU memory", call,
                     job->n_pes);
     heap_touch(job->heap, offset, bytes);
+    malloc_enter_object(job->heap, &r, offset, bytes);
     status = domain_start(job, gshmem_fcollectmem, job->heap->base + offset);
     return status ? status : kernels_show_domain(job);
 }
@@ -161,16 +172,6 @@ static gshmem_status_t malloc_reach(struct heap *h, size_t end, struct request *
     if (!status && device_heap_everywhere(h->device) > before)
         multicast_follow(job, request_name(r));
     return status;
-}
-
-/* An object is there, for GSHMEM_CHECK=memory. Its red zone comes to exist with it. */
-static void malloc_enter_object(struct heap *h, const struct request *r, size_t offset,
-                                size_t bytes)
-{
-    if (!job->checked)
-        return;
-    heap_touch(h, offset, bytes + CHECKED_ZONE);
-    checked_enter(job->checked, h->base + offset, bytes, request_name(r), !h->device);
 }
 
 /* An object was freed, or has shrunk. */
@@ -419,6 +420,8 @@ void malloc_stop(struct job *j)
 {
     char *room = domain_stop(j);
 
-    if (room)
-        heap_give(j->heap, (size_t)(room - j->heap->base), domain_room(j));
+    if (!room)
+        return;
+    checked_leave(j->checked, room, "gshmem_finalize");
+    heap_give(j->heap, (size_t)(room - j->heap->base), domain_room(j));
 }

@@ -20,6 +20,13 @@ static gshmem_status_t rma_check_local(const void *local, size_t bytes, const ch
     return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu B: %s is NULL", call, bytes, which);
 }
 
+/* GSHMEM_CHECK=memory. */
+static inline gshmem_status_t rma_check_own(const void *local, size_t bytes, const char *call)
+{
+    return GSHMEM_UNLIKELY(job->checked != NULL) ? context_check_local(local, bytes, call, true)
+                                                 : GSHMEM_OK;
+}
+
 /* ---- To PEs that are not mapped ---- */
 
 /* Small data is copied by the transport, larger data is sent from where it is. So a put whose
@@ -108,7 +115,7 @@ put_anywhere(struct context *c, void *dest, const void *source, size_t bytes, in
     struct location t;
     gshmem_status_t status = context_resolve(c, dest, bytes, pe, "put", &t);
 
-    if (status)
+    if (status || (status = rma_check_own(source, bytes, "put")))
         return status;
     if (t.way == WAY_NETWORK)
         return put_remote(c, &t, source, bytes, nbi, "put");
@@ -138,7 +145,8 @@ gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source
     gshmem_status_t status;
 
     if (!c || rma_check_local(dest, bytes, "dest", "get") ||
-        (status = context_resolve(c, source, bytes, pe, "get", &t)))
+        (status = context_resolve(c, source, bytes, pe, "get", &t)) ||
+        (status = rma_check_own(dest, bytes, "get")))
         return last_error_status();
     if (t.way == WAY_NETWORK)
         return get_remote(c, &t, dest, bytes, nbi, "get");
@@ -257,6 +265,8 @@ static gshmem_status_t rma_put_strided(const char *call, gshmem_ctx_t ctx, void 
         status = rma_check_local(source, s.from_span, "source", call);
     if (!status)
         status = context_resolve(c, dest, s.to_span, pe, call, &t);
+    if (!status)
+        status = rma_check_own(source, s.from_span, call);
     if (status || !s.run)
         return status;
     if (t.way == WAY_NETWORK)
@@ -284,6 +294,8 @@ static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *des
         status = rma_check_local(dest, s.to_span, "dest", call);
     if (!status)
         status = context_resolve(c, source, s.from_span, pe, call, &t);
+    if (!status)
+        status = rma_check_own(dest, s.to_span, call);
     if (status || !s.run)
         return status;
     if (t.way == WAY_NETWORK)
@@ -423,7 +435,8 @@ static gshmem_status_t rma_put_signal(gshmem_ctx_t ctx, void *dest, const void *
     if (!c)
         return last_error_status();
     if ((status = resolve_signal(c, sig_addr, signal_op, pe, call, &flag)) ||
-        (status = rma_check_local(source, bytes, "source", call)))
+        (status = rma_check_local(source, bytes, "source", call)) ||
+        (status = rma_check_own(source, bytes, call)))
         return status;
     data = flag; /* there is no data */
     if (bytes && (status = context_resolve(c, dest, bytes, pe, call, &data)))

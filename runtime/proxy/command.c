@@ -100,8 +100,14 @@ static gshmem_status_t aim(const struct translation *t, const struct gshmem_comm
 static gshmem_status_t command_check_local(const struct translation *t, uint64_t address,
                                            uint64_t bytes)
 {
-    if (bytes == 0 || t->way->is_memory(t->way->context, address, bytes))
+    const struct proxy_way *way = t->way;
+
+    if (bytes == 0)
         return GSHMEM_OK;
+    if (way->is_memory(way->context, address, bytes))
+        return way->check_local
+                   ? way->check_local(way->context, address, bytes, command_name(t->passage))
+                   : GSHMEM_OK;
     return fail(GSHMEM_ERR_ARGUMENT,
                 "%s in a kernel of %llu B with PE %u: this process has no memory at its local "
                 "address %#llx",

@@ -15,6 +15,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "runtime/base/unseen.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
@@ -66,6 +67,16 @@ static bool is_memory(void *context, uint64_t address, uint64_t bytes)
            registration_holds(s->job->registered, address, bytes) ||
            s->job->device->ops->owns(s->job->device, (const void *)(uintptr_t)address, bytes) ||
            pages_exist(&s->pages, address, bytes);
+}
+
+static gshmem_status_t check_local(void *context, uint64_t address, uint64_t bytes,
+                                   const char *call)
+{
+    char what[64];
+
+    (void)context;
+    snprintf(what, sizeof what, "%s in a kernel", call);
+    return context_check_local((const void *)(uintptr_t)address, bytes, what, false);
 }
 
 static gshmem_status_t store_result(void *context, void *to, const void *from, size_t bytes)
@@ -121,6 +132,7 @@ static void raise_command(void *context, gshmem_status_t status, const struct pr
         channel_answer(&s->way, then);
         return;
     }
+    unseen_hand_over();
     struct raised *r = &s->raise[raised];
     r->status = status;
     r->then = *then;
@@ -142,8 +154,7 @@ static void service_raise(struct network_source *source)
     atomic_store_explicit(&s->raised, 0, memory_order_relaxed);
     mutex_give(&s->network->lock);
     for (int i = 0; i < count; i++) {
-        fail_silently(raise[i].status, "%s", raise[i].text);
-        gshmem_raise(raise[i].status);
+        error_raise_for(raise[i].status, raise[i].text);
         channel_answer(&s->way, &raise[i].then);
     }
 }
@@ -305,6 +316,7 @@ gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_re
         .response = response,
         .aim = resolve_command,
         .is_memory = is_memory,
+        .check_local = j->checked ? check_local : NULL,
         .store = store_result,
         .post = post_command,
         .flush = service_flush,

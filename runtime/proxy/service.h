@@ -18,7 +18,7 @@ enum { RAISED_MOST = 8 };
 struct raised {
     gshmem_status_t status;
     struct proxy_answer then;
-    char text[200];
+    char text[400];
 };
 
 struct service {

@@ -17,6 +17,7 @@
 #include "runtime/job/job.h"
 #include "runtime/job/ranges.h"
 #include "runtime/network/wait.h"
+#include "runtime/node/where_page.h"
 #include "runtime/streams/parts.h"
 #include "runtime/streams/stream.h"
 
@@ -76,9 +77,11 @@ static void perform(void *argument)
                               "an operation in a graph: the job that it was captured in is over"));
         return;
     }
+    where_page_of_stream(true);
     if (r->queue)
         stream_wait_for_turn(r);
     gshmem_raise(r->run(r));
+    where_page_of_stream(false);
     next_turn(r);
     stream_leave();
 }

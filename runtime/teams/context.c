@@ -1,6 +1,8 @@
 #include "runtime/teams/context.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
+
 #include "device/device.h"
 #include "gshmem.h"
 #include "runtime/base/log.h"
@@ -146,6 +148,17 @@ gshmem_status_t context_check_own(const void *mine, size_t bytes, const char *ca
     if (map_find(job->map, mine, bytes, &l))
         return context_check(&l, mine, bytes, call, true);
     return job->own_memory ? GSHMEM_OK : context_refuse(&l, mine, bytes, job->pe, call);
+}
+
+gshmem_status_t context_check_local(const void *local, size_t bytes, const char *call, bool here)
+{
+    struct location l;
+    char side[96];
+
+    if (!job->checked || !map_find(job->map, local, bytes, &l) || !is_in_heap(&l))
+        return GSHMEM_OK;
+    snprintf(side, sizeof side, "%s: the local side", call);
+    return checked_access(job->checked, local, bytes, side, here);
 }
 
 /* ---- Addresses that inline code could not resolve ---- */

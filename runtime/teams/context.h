@@ -84,6 +84,9 @@ bool context_look_up(const struct gshmem_ctx *ctx, const void *mine, size_t byte
 gshmem_status_t context_check(const struct location *l, const void *mine, size_t bytes,
                               const char *call, bool here);
 gshmem_status_t context_check_own(const void *mine, size_t bytes, const char *call);
+/* The same of memory that an operation reads or writes here. It need not be symmetric, but where it
+ * is in a heap it has to be in an object. */
+gshmem_status_t context_check_local(const void *local, size_t bytes, const char *call, bool here);
 
 /* Logs why the address is not symmetric or not reachable; pe is the number that the caller gave. */
 gshmem_status_t context_refuse(const struct location *l, const void *address, size_t bytes, int pe,

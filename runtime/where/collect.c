@@ -266,11 +266,13 @@ static void collect_waits(struct where_pe *p)
     qsort(p->waits, (size_t)p->n_waits, sizeof *p->waits, by_age);
 }
 
-/* Whether the PE's program is in a wait: its main thread, or a kernel for which that waits. */
+/* Whether the PE's program is in a wait: its main thread, or a kernel or stream for which that
+ * waits. */
 static bool is_waiting(const struct where_pe *p)
 {
     for (int i = 0; i < p->n_waits; i++) {
-        if (p->waits[i].tid == p->page->pid || p->waits[i].tid == 0)
+        if (p->waits[i].tid == p->page->pid || p->waits[i].tid == 0 ||
+            p->waits[i].tid == WHERE_STREAM)
             return true;
     }
     return false;

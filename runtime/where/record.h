@@ -48,6 +48,8 @@ enum where_kind {
  * not in the wait any more: a signal handler has interrupted it, or the thread has ended. */
 #define WHERE_WAIT_NS 5000000000u
 
+enum { WHERE_STREAM = -1 }; /* a thread of the library's that makes a call of a stream */
+
 enum { WHERE_SEGMENT_HEAP = 1 }; /* the symmetric heap in host memory; others have no name here */
 
 struct where_wait {
@@ -55,7 +57,8 @@ struct where_wait {
      * from the first to the last byte, here or by a get, is whole if they are equal. */
     _Atomic uint32_t ended;
     int32_t kind;    /* enum where_kind */
-    int32_t tid;     /* the thread, as the system numbers it; 0: a thread of a kernel */
+    int32_t tid;     /* the thread, as the system numbers it; 0: a thread of a kernel; or
+                        WHERE_STREAM */
     int32_t team;    /* collectives; -1: none */
     uint64_t since;  /* ns of CLOCK_MONOTONIC: the end of the spin */
     uint64_t seen;   /* ns: the last refresh */

@@ -76,7 +76,9 @@ static void report_object(struct text *t, const struct where_pe *p, const struct
 static void add_wait(struct text *t, const struct where_pe *p, const struct where_wait *w,
                      const struct lines *lines)
 {
-    if (w->tid && w->tid != p->page->pid)
+    if (w->tid == WHERE_STREAM)
+        text_add(t, "on a stream: ");
+    else if (w->tid && w->tid != p->page->pid)
         text_add(t, "another thread: ");
     text_add(t, "in %s", w->call);
     if (w->kind == WHERE_COLLECTIVE)

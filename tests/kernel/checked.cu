@@ -55,6 +55,9 @@ static __global__ void do_wrong(struct objects o)
     if (threadIdx.x)
         return;
     EXPECT(o.found, gshmem_int_sum_reduce(world, o.dest, (int *)o.nowhere, 1), refused);
+    EXPECT(o.found, gshmem_getmem(o.nowhere, o.source, 8, n - 1), refused);
+    EXPECT(o.found, gshmem_getmem(o.flags + 2, o.source, 16, n - 1), refused);
+    EXPECT(o.found, gshmem_putmem(o.dest, o.flags + 3, 8192, n - 1), refused);
     EXPECT(o.found, gshmem_uint64_wait_until(o.nowhere, GSHMEM_CMP_EQ, 0), refused);
     EXPECT(o.found, gshmem_uint64_wait_until(o.flags + 3, GSHMEM_CMP_EQ, 1), refused);
     EXPECT(o.found, gshmem_uint64_wait_until_all(o.flags, 4, NULL, GSHMEM_CMP_EQ, 1), refused);
@@ -69,6 +72,12 @@ static __global__ void test_for_ever(struct objects o, const int *told)
         ;
 }
 
+/* The error policy gets it, once: after that it is no failure that nobody has looked at. */
+static __global__ void add_nowhere(struct objects o)
+{
+    gshmem_uint64_atomic_fetch_add(o.nowhere, 1, 0);
+}
+
 static int *handed; /* failures that the error policy got */
 
 static void count(gshmem_status_t status, const char *text, void *context)
@@ -79,8 +88,10 @@ static void count(gshmem_status_t status, const char *text, void *context)
         __atomic_fetch_add(handed, 1, __ATOMIC_RELAXED);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const bool handled = argc > 1 && strcmp(argv[1], "handled") == 0;
+
     setenv("GSHMEM_CHECK", "memory", 1);
     setenv("GSHMEM_LOG", "none", 1);
     CHECK_OK(gshmem_init());
@@ -92,6 +103,13 @@ int main(void)
     handed = shared_array<int>(1);
     gshmem_set_error_handler(count, NULL);
     o.nowhere = o.flags + 8192; /* behind all objects */
+    if (handled) {
+        add_nowhere<<<1, 1>>>(o);
+        CHECK_FOUND(found);
+        CHECK_EQ(*handed, 1);
+        CHECK_OK(gshmem_finalize());
+        return 0;
+    }
     do_right<<<1, 32>>>(o);
     CHECK_FOUND(found);
     CHECK_EQ(*handed, 0);

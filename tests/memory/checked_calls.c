@@ -112,6 +112,41 @@ static void test_waits(void)
     CHECK_HAS(text, "signal_wait_until of 8 B");
 }
 
+/* The other side of a put or get need not be symmetric: but where it is in the heap, it is in an
+ * object. */
+static void test_local_side(void)
+{
+    char mine[128] = "";
+    uint64_t *word = (uint64_t *)(void *)dest;
+
+    REFUSED(gshmem_putmem(dest, bytes + 90, 11, right), "put: the local side of 11 B");
+    REFUSED(gshmem_putmem_nbi(dest, bytes + 100, 1, right), "no object is there");
+    REFUSED(gshmem_getmem(bytes + 99, dest, 2, right), "get: the local side of 2 B");
+    REFUSED(gshmem_getmem_nbi(bytes + 4096, dest, 2, right), "no object is there");
+    REFUSED(gshmem_long_iput(dest, (long *)(void *)(bytes + 8), 1, 2, 7, right),
+            "iput: the local side of 104 B");
+    REFUSED(gshmem_long_iget((long *)(void *)(bytes + 8), dest, 2, 1, 7, right),
+            "iget: the local side of 104 B");
+    REFUSED(gshmem_putmem_signal(dest + 1, bytes + 93, 8, word, 1, GSHMEM_SIGNAL_SET, right),
+            "put_signal: the local side of 8 B");
+    CHECK_OK(gshmem_getmem(bytes, dest, ITEMS * sizeof *dest, right));
+    CHECK_OK(gshmem_putmem(dest, bytes, ITEMS * sizeof *dest, right));
+    CHECK_OK(gshmem_getmem(mine, bytes, 100, right));
+    CHECK_OK(gshmem_putmem(dest, bytes + 4096, 0, right));
+}
+
+static void test_locks(void)
+{
+    long *freed = gshmem_calloc(1, sizeof *freed);
+
+    CHECK_OK(gshmem_free(freed));
+    REFUSED(gshmem_set_lock(freed), "gshmem_set_lock of 8 B at ");
+    CHECK_EQ(gshmem_test_lock(freed), -1);
+    REFUSED(gshmem_clear_lock(freed), " was freed, in ");
+    REFUSED(gshmem_set_lock((long *)(void *)(bytes + 104)), "no object is there");
+    REFUSED(gshmem_set_lock((long *)(void *)(bytes + 96)), PAST_HEAP);
+}
+
 /* Stores behind an object, which is also in front of the next one; each is reported once. */
 static void test_red_zone(void)
 {
@@ -163,6 +198,8 @@ int main(void)
     test_collectives();
     test_variables();
     test_waits();
+    test_local_side();
+    test_locks();
     test_red_zone();
     gshmem_set_error_handler(count, NULL);
     CHECK_OK(gshmem_long_sum_reduce_on_stream(GSHMEM_TEAM_WORLD, dest + 1, source,

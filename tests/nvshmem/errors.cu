@@ -29,7 +29,9 @@ int main(int argc, char **argv)
         nvshmem_finalize();
         return 0;
     }
-    if (strcmp(what, "host_p") == 0)
+    if (strcmp(what, "host_object") == 0)
+        nvshmem_int_p(at + 2, 1, 1); /* which the line of GSHMEM_CHECK=memory has */
+    else if (strcmp(what, "host_p") == 0)
         nvshmem_int_p(at, 1, 77);
     else if (strcmp(what, "host_put") == 0)
         nvshmem_int_put(&mine + 1, at, 1, 1);

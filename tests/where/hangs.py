@@ -50,6 +50,7 @@ WAYS = {
     "kernel_over": (OUTSIDE + r".*sleep_for_ever", r"PE 1: outside of calls that wait, sleeping"),
     "kernel_loop": (r"PE 1 waits in a wait in a kernel for an update that no other PE is left to make; beside it, a "
                     r"thread of PE 1 runs in .*kernels.cu:\d+", r"kernel kernel_that_loops, block \(0,0,0\)"),
+    "stream_teams": (r"deadlock: PE \d waits for PE \d \(in gshmem_team_sync\)", r"on a stream: in gshmem_team_sync on team \d+, for PE 1"),
     "stopped_kernel": (STOPPED, r"PE 0: in an operation in a kernel.*channel \d+: put in a kernel, to PE 1, .*for PE 1"),
     "wrong_address": (r"PE 1 waits in signal_wait_until for memory that is not symmetric: no other PE can update it",
                       r"PE 1: .*0x[0-9a-f]+ \(not symmetric: no other PE reaches it\), which is 0 and has to be == 1"),

@@ -44,6 +44,17 @@ __global__ void kernel_that_loops(uint64_t *flag, volatile int *goes_on)
             ;
 }
 
+/* PE 1 has another team than the others on its stream. */
+static void way_stream(int me)
+{
+    gshmem_team_t team[2];
+
+    for (int i = 0; i < 2; i++)
+        gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, gshmem_n_pes(), NULL, 0, &team[i]);
+    gshmem_team_sync_on_stream(team[me == 1], NULL);
+    cudaDeviceSynchronize();
+}
+
 /* Puts to PE 1, which is stopped. */
 __global__ void kernel_that_puts(char *to, const char *from, size_t bytes)
 {
@@ -107,6 +118,8 @@ int main(int argc, char **argv)
         way_loops(flag, me);
     if (strcmp(way, "stopped_kernel") == 0)
         way_owes(me);
+    if (strcmp(way, "stream_teams") == 0)
+        way_stream(me);
     if (me == 1)
         loop_for_ever();
     if (strcmp(way, "kernel_wait") == 0)
