@@ -104,8 +104,7 @@ static const char *without_mangling(const char *function)
 /* The facades' libraries, and functions of our headers that are compiled into the program. */
 static bool is_of_ours(const void *from)
 {
-    static const char *const names[] = {"gshmem_",  "shmem_",    "shmemx_",
-                                        "nvshmem_", "nvshmemx_", "pshmem_"};
+    static const char *const names[] = {"gshmem_", "shmem_", "shmemx_", "nvshmem_", "nvshmemx_"};
     const struct place p = place_of(from);
     const char *name = without_mangling(p.function);
     bool ours = p.file && strncmp(p.file, "libgshmem", 9) == 0;

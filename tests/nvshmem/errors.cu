@@ -29,8 +29,9 @@ int main(int argc, char **argv)
         nvshmem_finalize();
         return 0;
     }
+    void (*volatile p)(int *, int, int) = nvshmem_int_p; /* not inlined */
     if (strcmp(what, "host_object") == 0)
-        nvshmem_int_p(at + 2, 1, 1); /* which the line of GSHMEM_CHECK=memory has */
+        p(at + 2, 1, 1); /* GSHMEM_CHECK=memory refuses it */
     else if (strcmp(what, "host_p") == 0)
         nvshmem_int_p(at, 1, 77);
     else if (strcmp(what, "host_put") == 0)
