@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bootstrap/bootstrap.h"
+#include "device/device.h"
 #include "gshmem.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -194,6 +195,12 @@ static void exit_at_once(int status)
     _exit(status);
 }
 
+/* The host device's, which are threads of this process: the program need not have waited for them. */
+static bool may_run_kernels(const struct job *j)
+{
+    return j->kernels && j->device->ops == &device_host;
+}
+
 /* Whether main has returned or the program has called exit: found from the caller of the function
  * exit, which runs this. */
 static enum departure_way init_find_way(void)
@@ -267,7 +274,7 @@ void life_at_exit(int status, void *unused)
     }
     if (job) {
         end = leave_job(job, init_find_way());
-        if (job->thread_level == GSHMEM_THREAD_MULTIPLE)
+        if (job->thread_level == GSHMEM_THREAD_MULTIPLE || may_run_kernels(job))
             end_job_but_for_threads(job);
         else
             init_end_job(job);

@@ -149,13 +149,27 @@ const struct gshmem_device_state *kernels_state(const struct job *j)
     return &j->kernels->state;
 }
 
-void kernels_retire(struct job *j)
+static void fill_none(void)
 {
     const struct gshmem_device_state none = {.size = sizeof none,
                                              .version = GSHMEM_DEVICE_STATE_VERSION};
 
-    if (j->kernels)
-        modules_fill(&none);
+    modules_fill(&none);
+}
+
+/* Kernels of the host device that the program has not waited for read the state while it changes:
+ * of theirs one word changes, as long as there is memory behind the pointers. */
+void kernels_retire(struct job *j)
+{
+    if (!j->kernels)
+        return;
+    if (j->device->ops != &device_host) {
+        fill_none();
+        return;
+    }
+    struct gshmem_device_state state = j->kernels->state;
+    state.ctx.n_pes = 0;
+    modules_fill(&state);
 }
 
 void kernels_stop(struct job *j)
@@ -164,6 +178,8 @@ void kernels_stop(struct job *j)
 
     if (!k)
         return;
+    if (j->device->ops == &device_host)
+        fill_none();
     kernels_free_context(j, k->context);
     kernels_free_queue_pairs(j);
     memory_free_shared(j->device, k->shared);

@@ -5,6 +5,8 @@
  *                         round carries), launch (a barrier of gshmem_collective_launch); it leaves by finalize, or
  *                         exit
  *
+ *     left unwaited       All PEs return from main while their kernels are at work, and no process crashes.
+ *
  * The last collective that all have come to is right, however soon the last PE leaves after it. */
 #include "kernel.h"
 
@@ -36,6 +38,23 @@ __global__ void gather(char *dest, const char *source, gshmem_status_t *status)
         *status = one;
 }
 
+__global__ void work_on(long *words, int pe)
+{
+    for (;;) {
+        gshmem_long_g(words, pe);
+        gshmem_long_atomic_add(words + 1, 1, pe);
+        gshmem_fence();
+    }
+}
+
+/* Kernels of this PE, and of another, are at work. */
+static void leave_kernels_at_work(long *words, int pe)
+{
+    work_on<<<16, 16>>>(words, pe);
+    while (!__atomic_load_n(words + 1, __ATOMIC_RELAXED))
+        usleep(1000);
+}
+
 int main(int argc, char **argv)
 {
     const char *call = argc > 1 ? argv[1] : "";
@@ -45,6 +64,10 @@ int main(int argc, char **argv)
     gshmem_team_t pair;
     CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, n - 2, 1, 2, NULL, 0, &pair));
     char *symmetric = symmetric_array<char>(2 * N);
+    if (strcmp(call, "unwaited") == 0) {
+        leave_kernels_at_work((long *)symmetric, (me + 1) % n);
+        return 0;
+    }
     gshmem_status_t *status = shared_array<gshmem_status_t>(1);
     for (int i = 0; i < 20; i++) {
         meet<<<1, 33>>>(status);
