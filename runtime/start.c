@@ -333,6 +333,11 @@ static void life_end_node(struct job *j, int exit_status, const char *why)
     node_abort(j->node, j->pe, exit_status, why);
 }
 
+static bool life_has_ended(const struct job *j, int *exit_status)
+{
+    return node_exit_status(j->node, exit_status);
+}
+
 static struct job *new_job(struct bootstrap *b, int thread_level)
 {
     struct job_parts *parts = calloc(1, sizeof *parts);
@@ -353,6 +358,7 @@ static struct job *new_job(struct bootstrap *b, int thread_level)
     parts->job.waits = &teams_wait_hooks;
     parts->job.abort = life_abort_job;
     parts->job.end_node = life_end_node;
+    parts->job.has_ended = life_has_ended;
     parts->departures.table = team_system_bytes() + kernels_system_bytes();
     parts->node.fd = parts->node.rendezvous.fd = -1;
     blobs_open(&parts->blobs, b);

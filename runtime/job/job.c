@@ -86,16 +86,22 @@ bool job_ends_elsewhere(void)
 }
 
 /* Called from within a failure, where locks of the library may be held: the other PEs of this node
- * see the end, and the launcher sees the exit status. */
+ * see the end, and the launcher sees the exit status. A failure that follows from another PE's end
+ * of the job is not its first. */
 static void end_strictly(const char *line)
 {
+    int status = 1;
+
     if (!job || this_thread.ending || job_is_over(job))
         return;
+    const bool follows = job->has_ended(job, &status);
     job_begin_to_end();
     keep_printed();
-    log_error("GSHMEM_CHECK=strict: the job ends at its first failed call: %s", line);
-    job->end_node(job, 1, line);
-    _exit(1);
+    if (!follows) {
+        log_error("GSHMEM_CHECK=strict: the job ends at its first failed call: %s", line);
+        job->end_node(job, status, line);
+    }
+    _exit(status);
 }
 
 void error_be_strict(bool strict)

@@ -93,6 +93,8 @@ struct job {
     void (*abort)(struct job *j, int *exit_status, const char *why);
     /* The same for PEs of this node alone, with any locks held. */
     void (*end_node)(struct job *j, int exit_status, const char *why);
+    /* Whether a PE has done either; *exit_status: with which. */
+    bool (*has_ended)(const struct job *j, int *exit_status);
 };
 
 /* The one job of this process, NULL when not initialised. */

@@ -1,7 +1,7 @@
 /* Failures that nobody looks at, and what becomes of the exit status (GSHMEM_UNSEEN), and the end
  * of a job at its first failed call (GSHMEM_CHECK=strict).
  *
- *     unseen never|looked|handled|thread|after|many|void|other|again|before|status|returns|zone */
+ *     unseen never|looked|handled|thread|after|many|void|other|again|before|status|returns|zone|one */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +67,11 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "status") == 0) {
         refused();
         gshmem_global_exit(0);
+    } else if (strcmp(what, "one") == 0) { /* PE 0 sees that the job has ended */
+        if (gshmem_my_pe() == 1)
+            refused();
+        gshmem_barrier_all();
+        gshmem_barrier_all();
     } else if (strcmp(what, "returns") == 0) {
         refused();
         return 0;
