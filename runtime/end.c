@@ -102,11 +102,11 @@ static bool unseen_are_ignored(void)
     return settings_number(SETTING_UNSEEN) == CHOICE_UNSEEN_IGNORE;
 }
 
-/* The failures that nobody has looked at, and of which no such line has told, in one line. */
+/* The failures that nobody has looked at and no such line has reported, in one line. */
 static void say_unseen(void)
 {
     char first[300];
-    const unsigned n = unseen_tell(first, sizeof first);
+    const unsigned n = unseen_report(first, sizeof first);
 
     if (n && !unseen_are_ignored())
         log_error("%u failed call%s that nobody looked at: the exit status becomes 1 where it "
@@ -195,7 +195,7 @@ static void exit_at_once(int status)
     _exit(status);
 }
 
-/* The host device's, which are threads of this process: the program need not have waited for them. */
+/* The host device's, which are threads of this process, and for which the program need not wait. */
 static bool may_run_kernels(const struct job *j)
 {
     return j->kernels && j->device->ops == &device_host;

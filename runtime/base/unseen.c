@@ -12,7 +12,7 @@ enum {
     THREADS = 8, /* whose first failures are kept; of more threads, failures are counted alone */
 };
 
-/* The first failure of a thread that nobody has looked at, and that no line has told of. */
+/* The first failure of a thread that nobody has looked at and no line has reported. */
 struct first {
     uint64_t thread;
     char line[LINE_BYTES];
@@ -21,8 +21,8 @@ struct first {
 static struct {
     pthread_mutex_t lock;
     unsigned count;
-    unsigned told; /* of count: a line has told of them */
-    unsigned round; /* how many times a line has told of all that there were */
+    unsigned reported; /* of count: a line has reported them */
+    unsigned round; /* how many times a line has reported all that there were */
     uint64_t threads; /* that have had a failure */
     struct first first[THREADS]; /* in the order of the failures */
     int firsts;
@@ -31,7 +31,7 @@ static struct {
 /* This thread's part of it. */
 static _Thread_local struct {
     uint64_t number; /* 0: it has none yet */
-    unsigned count, told, round;
+    unsigned count, reported, round;
 } own;
 static _Thread_local bool paused;
 static _Atomic(void (*)(const char *line)) unseen_hook;
@@ -50,7 +50,7 @@ void unseen_resume(void)
 static void catch_up(void)
 {
     if (own.round != unseen.round)
-        own.told = own.count;
+        own.reported = own.count;
     own.round = unseen.round;
 }
 
@@ -58,7 +58,7 @@ static void keep_first(const char *line)
 {
     if (!own.number)
         own.number = ++unseen.threads;
-    if (own.count != own.told || unseen.firsts == THREADS)
+    if (own.count != own.reported || unseen.firsts == THREADS)
         return;
     struct first *f = &unseen.first[unseen.firsts++];
     f->thread = own.number;
@@ -97,13 +97,13 @@ void unseen_add(const char *line)
 static void take_back(unsigned n)
 {
     catch_up();
-    const unsigned new = own.count - own.told, of_told = n > new ? n - new : 0;
+    const unsigned new = own.count - own.reported, of_reported = n > new ? n - new : 0;
 
     unseen.count -= n;
     own.count -= n;
-    unseen.told -= of_told;
-    own.told -= of_told;
-    if (own.count == own.told)
+    unseen.reported -= of_reported;
+    own.reported -= of_reported;
+    if (own.count == own.reported)
         drop_first();
 }
 
@@ -133,12 +133,12 @@ unsigned unseen_count(void)
     return count;
 }
 
-unsigned unseen_tell(char *text, size_t size)
+unsigned unseen_report(char *text, size_t size)
 {
     pthread_mutex_lock(&unseen.lock);
-    unsigned count = unseen.count - unseen.told;
+    unsigned count = unseen.count - unseen.reported;
     snprintf(text, size, "%s", unseen.firsts ? unseen.first[0].line : "");
-    unseen.told = unseen.count;
+    unseen.reported = unseen.count;
     unseen.firsts = 0;
     unseen.round++;
     pthread_mutex_unlock(&unseen.lock);

@@ -18,9 +18,9 @@ void unseen_resume(void);
 void unseen_hand_over(void);
 /* How many there are, of all threads. */
 unsigned unseen_count(void);
-/* How many there are that this has not told of before. text: the line of the first of them, as far
+/* How many there are that this has not returned before. text: the line of the first of them, as far
  * as it fits; empty: it is not known any more. */
-unsigned unseen_tell(char *text, size_t size);
+unsigned unseen_report(char *text, size_t size);
 
 /* What fail() calls in addition, with the line: GSHMEM_CHECK=strict. NULL: nothing. */
 void unseen_set_hook(void (*hook)(const char *line));

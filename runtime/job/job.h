@@ -143,8 +143,8 @@ void error_be_strict(bool strict);
 
 /* Whether the error policy ends the job at a failure that no caller gets (error.c). */
 bool error_ends_job(void);
-/* gshmem_raise for a failure of another thread, which has called unseen_hand_over: other failures of
- * this one stay unseen. */
+/* gshmem_raise for a failure of another thread, which has called unseen_hand_over: other failures
+ * of this thread stay unseen. */
 void error_raise_for(gshmem_status_t status, const char *text);
 
 #endif

@@ -36,8 +36,8 @@ struct proxy_way {
                            int *segment, uint64_t *offset);
     /* Whether this process has memory there. */
     bool (*is_memory)(void *context, uint64_t address, uint64_t bytes);
-    /* GSHMEM_CHECK=memory: whether these bytes, which a kernel's operation reads or writes here, are
-     * in an object, if they are in a heap. NULL: that is not checked. */
+    /* GSHMEM_CHECK=memory: whether these bytes, which a kernel's operation reads or writes here,
+     * are in an object, if they are in a heap. NULL: that is not checked. */
     gshmem_status_t (*check_local)(void *context, uint64_t address, uint64_t bytes,
                                    const char *call);
     /* Writes a few bytes of a result to memory of this process, which may be a device's own. */

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
         gshmem_putmem(&word, &word, 8, 2000);
         fail_in_thread();
         gshmem_last_error(NULL);
-    } else if (strcmp(what, "again") == 0) { /* it is of the first job, and is told of once */
+    } else if (strcmp(what, "again") == 0) { /* it is of the first job, and is reported once */
         refused();
         gshmem_finalize();
         gshmem_init();
