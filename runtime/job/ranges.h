@@ -1,4 +1,4 @@
-/* Marks calls for profilers, where GSHMEM_NVTX asks for it:
+/* Marks calls for profilers, where GSHMEM_NVTX asks for it, and in the trace (GSHMEM_TRACE):
  *
  *     RANGE("gshmem_barrier"); // to the end of the function
  *
@@ -13,8 +13,9 @@
 
 extern const struct device_ranges *ranges; /* NULL: calls are not marked */
 
-/* By the setting; logs it if ranges are not available. */
+/* By the settings, once a trace has begun; logs it if ranges are not available. */
 void ranges_start(void);
+void ranges_stop(void);
 
 static inline bool range_begin(const char *name)
 {

@@ -1,4 +1,5 @@
 /* Requests of threads to PEs that are not mapped, from post to completion. */
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,12 @@
 #include "runtime/network/wait.h"
 #include "runtime/network/wait_shown.h"
 #include "runtime/node/node.h"
+#include "runtime/trace/trace.h"
 #include "runtime/where/record.h"
+
+static_assert(TRANSPORT_PUT + 1 == (int)TRACE_PUT && TRANSPORT_GET + 1 == (int)TRACE_GET &&
+                  TRANSPORT_ATOMIC + 1 == (int)TRACE_ATOMIC,
+              "trace_op_of");
 
 /* Both are called by the transport, with the lock held. */
 static void depart(void *tag)
@@ -51,6 +57,7 @@ static void requests_land(void *tag, gshmem_status_t status)
 
     if (GSHMEM_UNLIKELY(status || f->departure))
         requests_tell(f, status);
+    trace_event(TRACE_DONE, TRACE_NO_OP, f->pe, f->id, (uint64_t)status, 0);
     f->landed = true;
     for (f = p->first; f && f->landed; f = p->first) {
         p->first = f->next;
@@ -161,6 +168,8 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
         /* The PE of the request may have failed while messages of other PEs arrive. */
         status = events && round % 64 ? GSHMEM_OK : wait_step(&w);
         network_enter(n);
+        if (trace_is_on())
+            trace_operation = ((struct flight *)request->tag)->id;
         if (!status)
             status = n->remote->ops->post(n->remote, request);
     }
@@ -190,6 +199,14 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
     return status;
 }
 
+/* Between the two, with the lock held, the transport knows the id of what it posts. */
+static __attribute__((noinline)) void requests_trace(struct flight *f,
+                                                     const struct transport_request *r)
+{
+    f->id = trace_operation = trace_next_id();
+    trace_event(TRACE_POSTED, trace_op_of(r->kind), r->pe, f->id, trace_at(r->segment, r->offset), r->bytes);
+}
+
 /* With the lock held, which it releases. */
 static inline gshmem_status_t post_held(struct network *n, struct pending *pending,
                                         struct transport_request *request,
@@ -205,6 +222,8 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
     request->sent = departure ? depart : NULL;
     request->done = requests_land;
     request->tag = flight;
+    if (trace_is_on())
+        requests_trace(flight, request);
     gshmem_status_t status = n->remote->ops->post(n->remote, request);
     if (GSHMEM_UNLIKELY(status))
         return post_on(n, request, status, call);

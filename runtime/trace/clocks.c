@@ -1,0 +1,184 @@
+/* One clock for all PEs. PEs that were started by the same boot of a machine share one. For others
+ * the operations between them tell how far their clocks are apart: what PE a has posted takes
+ * effect at PE b later, and is done for a later still. Each such operation bounds the difference
+ * from both sides; the narrowest bounds of all count. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/trace/traced.h"
+
+/* ---- Operations by their ids ---- */
+
+static int by_id(const void *a, const void *b)
+{
+    const struct step *x = a, *y = b;
+
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+static void collect_steps(struct traced *t)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < t->n; i++) {
+        for (size_t j = 0; j < t->pe[i].n; j++)
+            n += item_is_step(&t->pe[i].item[j]);
+    }
+    free(t->step);
+    t->step = malloc((n ? n : 1) * sizeof *t->step);
+    t->steps = 0;
+    for (int i = 0; i < t->n && t->step; i++) {
+        for (size_t j = 0; j < t->pe[i].n; j++) {
+            const struct item *item = &t->pe[i].item[j];
+            if (item_is_step(item) && item->event->id)
+                t->step[t->steps++] = (struct step){item->event->id, item->ns, i, item};
+        }
+    }
+    qsort(t->step, t->steps, sizeof *t->step, by_id);
+}
+
+size_t traced_steps(const struct traced *t, uint64_t id, const struct step **first)
+{
+    size_t low = 0, high = t->steps, n = 0;
+
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (t->step[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low + n < t->steps && t->step[low + n].id == id)
+        n++;
+    *first = &t->step[low];
+    return n;
+}
+
+/* ---- Bounds ---- */
+
+struct bound {
+    double least, most; /* of (clock b - clock a), in ns */
+};
+
+/* Narrows by one operation of a PE of clock a on one of clock b. */
+static void narrow(const struct traced *t, const struct step *s, size_t n, int a, int b,
+                   struct bound *by)
+{
+    double posted = 0, effect = 0, done = 0;
+    bool has_posted = false, has_effect = false, has_done = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const enum trace_what what = item_what(s[i].item);
+        const int clock = t->pe[s[i].pe].clock;
+        if (what == TRACE_EFFECT && clock == b && !has_effect) {
+            effect = s[i].ns;
+            has_effect = true;
+        } else if (clock == a && (what == TRACE_POSTED || what == TRACE_TAKEN)) {
+            posted = s[i].ns;
+            has_posted = true;
+        } else if (clock == a && what == TRACE_DONE) {
+            done = s[i].ns;
+            has_done = true;
+        }
+    }
+    if (has_posted && has_effect && effect - posted < by->most)
+        by->most = effect - posted;
+    if (has_done && has_effect && effect - done > by->least)
+        by->least = effect - done;
+}
+
+/* Between two clocks, by operations in both directions. */
+static struct bound compare(const struct traced *t, int a, int b)
+{
+    struct bound ab = {-1e18, 1e18}, ba = ab;
+
+    for (size_t i = 0, n; i < t->steps; i += n) {
+        n = 1;
+        while (i + n < t->steps && t->step[i + n].id == t->step[i].id)
+            n++;
+        narrow(t, &t->step[i], n, a, b, &ab);
+        narrow(t, &t->step[i], n, b, a, &ba);
+    }
+    if (-ba.most > ab.least)
+        ab.least = -ba.most;
+    if (-ba.least < ab.most)
+        ab.most = -ba.least;
+    return ab;
+}
+
+static void number_clocks(struct traced *t)
+{
+    for (int i = 0; i < t->n; i++) {
+        t->pe[i].clock = -1;
+        for (int j = 0; j < i && t->pe[i].clock < 0; j++) {
+            if (t->pe[i].head->boot[0] && !strcmp(t->pe[i].head->boot, t->pe[j].head->boot))
+                t->pe[i].clock = t->pe[j].clock;
+        }
+        if (t->pe[i].clock < 0)
+            t->pe[i].clock = t->clocks++;
+    }
+}
+
+static void move(struct traced *t, int clock, double by)
+{
+    for (int i = 0; i < t->n; i++) {
+        struct traced_pe *p = &t->pe[i];
+        if (p->clock != clock)
+            continue;
+        p->offset += by;
+        p->begin += by;
+        p->end += by;
+        for (size_t j = 0; j < p->n; j++)
+            p->item[j].ns += by;
+    }
+}
+
+/* Where no operation connects a clock with those before it, by the time of day. */
+static double by_realtime(const struct traced *t, int clock)
+{
+    for (int i = 0; i < t->n; i++) {
+        const struct trace_head *h = t->pe[i].head, *first = t->pe[0].head;
+        if (t->pe[i].clock == clock)
+            return ((double)h->begun_realtime - (double)first->begun_realtime) -
+                   ((double)h->begun_ns - (double)first->begun_ns);
+    }
+    return 0;
+}
+
+static void align_clock(struct traced *t, int clock)
+{
+    struct bound best = {-1e18, 1e18};
+
+    for (int known = 0; known < clock; known++) {
+        const struct bound b = compare(t, known, clock);
+        if (b.most - b.least < best.most - best.least)
+            best = b;
+    }
+    const bool is_bounded = best.least > -1e17 && best.most < 1e17;
+    move(t, clock, is_bounded ? -(best.least + best.most) / 2 : by_realtime(t, clock));
+    const double error = is_bounded ? (best.most - best.least) / 2 : 1e9;
+    if (error > t->error)
+        t->error = error;
+    if (!is_bounded)
+        fprintf(stderr, "gshmem-trace: no operation shows how the clocks of two machines differ: "
+                        "the time of day is taken\n");
+    collect_steps(t);
+}
+
+void traced_align(struct traced *t)
+{
+    number_clocks(t);
+    collect_steps(t);
+    for (int clock = 1; clock < t->clocks; clock++)
+        align_clock(t, clock);
+    t->zero = t->pe[0].begin;
+    for (int i = 0; i < t->n; i++) {
+        if (t->pe[i].begin < t->zero)
+            t->zero = t->pe[i].begin;
+    }
+    for (int i = 0; i < t->clocks; i++)
+        move(t, i, -t->zero);
+    collect_steps(t);
+}
