@@ -1,5 +1,6 @@
 #include "runtime/job/ranges.h"
 
+#include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
@@ -52,4 +53,18 @@ void ranges_start(void)
 void ranges_stop(void)
 {
     ranges = profiler;
+}
+
+/* ---- The program's own ---- */
+
+void gshmem_range_push(const char *name)
+{
+    if (ranges)
+        ranges->begin(name ? name : "(no name)");
+}
+
+void gshmem_range_pop(void)
+{
+    if (ranges)
+        ranges->end();
 }

@@ -185,6 +185,8 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
 {
     struct transport_request own = *asked, *request = &own;
 
+    trace_operation = 0;
+
     if (status == TRANSPORT_FULL)
         status = post_when_there_is_room(n, request, call);
     if (status)
@@ -204,7 +206,8 @@ static __attribute__((noinline)) void requests_trace(struct flight *f,
                                                      const struct transport_request *r)
 {
     f->id = trace_operation = trace_next_id();
-    trace_event(TRACE_POSTED, trace_op_of(r->kind), r->pe, f->id, trace_at(r->segment, r->offset), r->bytes);
+    trace_event(TRACE_POSTED, trace_op_of(r->kind), r->pe, f->id,
+                trace_at(r->segment, r->offset), r->bytes);
 }
 
 /* With the lock held, which it releases. */

@@ -61,7 +61,7 @@ static gshmem_status_t apply_mapped(const struct location *t, enum gshmem_amo op
 {
     if (trace_is_on())
         trace_event(TRACE_COPIED, TRACE_ATOMIC, t->pe, trace_next_id(),
-                    trace_at(t->segment, t->offset), atomic_type_bytes(type));
+                    trace_at(t->segment, t->offset), 0);
     const uint64_t was = atomic_apply(op, type, t->at, operand, compare);
 
     if (old)

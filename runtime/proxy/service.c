@@ -99,8 +99,8 @@ static gshmem_status_t service_flush(void *context)
 /* What the local transport does, it does in post, but for what is large, or a device's. */
 static __attribute__((noinline)) void trace_copied(const struct transport_request *r)
 {
-    trace_event(TRACE_COPIED, trace_op_of(r->kind), r->pe, trace_operation, trace_at(r->segment, r->offset),
-                r->bytes);
+    trace_event(TRACE_COPIED, trace_op_of(r->kind), r->pe, trace_operation,
+                trace_at(r->segment, r->offset), r->bytes);
     if (r->kind == TRANSPORT_PUT && r->signal_op)
         trace_event(TRACE_COPIED_SIGNAL, TRACE_SIGNAL, r->pe, trace_operation,
                     trace_at(r->signal_segment, r->signal_offset), sizeof(uint64_t));

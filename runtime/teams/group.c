@@ -53,7 +53,7 @@ struct group *group_create(int n, int my, const int *pe, int cpus)
 
 /* A round has a number and a team. Teams of different members may have the same handle: the first
  * member tells them apart. */
-static gshmem_status_t meet_traced(struct group *g, uint32_t signature, const char *call)
+static gshmem_status_t group_meet_traced(struct group *g, uint32_t signature, const char *call)
 {
     const uint64_t round = trace_round(g->team, g->pe[0], g->round);
 
@@ -66,7 +66,7 @@ static gshmem_status_t meet_traced(struct group *g, uint32_t signature, const ch
 void group_trace(struct group *g)
 {
     g->traced = g->meet;
-    g->meet = meet_traced;
+    g->meet = group_meet_traced;
 }
 
 void group_destroy(struct group *g)

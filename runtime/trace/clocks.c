@@ -90,7 +90,7 @@ static void narrow(const struct traced *t, const struct step *s, size_t n, int a
 }
 
 /* Between two clocks, by operations in both directions. */
-static struct bound compare(const struct traced *t, int a, int b)
+static struct bound compare_clocks(const struct traced *t, int a, int b)
 {
     struct bound ab = {-1e18, 1e18}, ba = ab;
 
@@ -152,7 +152,7 @@ static void align_clock(struct traced *t, int clock)
     struct bound best = {-1e18, 1e18};
 
     for (int known = 0; known < clock; known++) {
-        const struct bound b = compare(t, known, clock);
+        const struct bound b = compare_clocks(t, known, clock);
         if (b.most - b.least < best.most - best.least)
             best = b;
     }

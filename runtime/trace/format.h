@@ -64,7 +64,7 @@ struct trace_event {
     uint64_t time; /* ticks */
     uint64_t id;
     uint64_t at;
-    uint32_t bytes; /* UINT32_MAX: at least so many */
+    uint32_t bytes; /* 0: of an atomic, one object; UINT32_MAX: at least so many */
     uint32_t kind;  /* what << 27 | op << 24 | peer, or TRACE_NOBODY */
 };
 

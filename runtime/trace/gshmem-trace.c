@@ -29,7 +29,7 @@ static int gshmem_trace_refuse(const char *what)
 }
 
 /* 0: all is well; -1: nothing is to be done; else the exit status. */
-static int parse(int argc, char **argv, struct wanted *w)
+static int parse_arguments(int argc, char **argv, struct wanted *w)
 {
     static const struct option options[] = {{"summary", no_argument, NULL, 's'},
                                             {"critical-path", no_argument, NULL, 'p'},
@@ -92,8 +92,9 @@ static void tell_overwritten(const struct traced *t)
 {
     for (int i = 0; i < t->n; i++) {
         if (t->pe[i].overwritten)
-            fprintf(stderr, "gshmem-trace: PE %d: the oldest %llu events were overwritten; a larger "
-                            "GSHMEM_TRACE_SIZE keeps more\n",
+            fprintf(stderr,
+                    "gshmem-trace: PE %d: the oldest %llu events were overwritten; a larger "
+                    "GSHMEM_TRACE_SIZE keeps more\n",
                     t->pe[i].pe, (unsigned long long)t->pe[i].overwritten);
     }
 }
@@ -103,7 +104,7 @@ int main(int argc, char **argv)
     struct wanted w = {0};
     struct intervals s = {0};
     struct traced t;
-    int status = parse(argc, argv, &w);
+    int status = parse_arguments(argc, argv, &w);
 
     if (status)
         return status < 0 ? printed("gshmem-trace", 0) : status;

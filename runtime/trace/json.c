@@ -5,7 +5,7 @@
 #include "runtime/trace/traced.h"
 
 /* Names are texts of the program's. */
-static void write_text(FILE *to, const char *text)
+static void json_text(FILE *to, const char *text)
 {
     putc('"', to);
     for (; *text; text++) {
@@ -33,7 +33,7 @@ static void write_meta(FILE *to, bool *first, const struct traced_pe *p)
     begin_event(to, first, "M", p->pe, 0);
     snprintf(name, sizeof name, "PE %d on %s (%s)", p->pe, p->head->host, p->head->program);
     fputs(",\"name\":\"process_name\",\"args\":{\"name\":", to);
-    write_text(to, name);
+    json_text(to, name);
     fputs("}}", to);
     begin_event(to, first, "M", p->pe, 0);
     fprintf(to, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%d}}", p->pe);
@@ -41,9 +41,14 @@ static void write_meta(FILE *to, bool *first, const struct traced_pe *p)
         const bool is_main = p->thread[i].number == p->head->pid;
         begin_event(to, first, "M", p->pe, p->thread[i].number);
         fputs(",\"name\":\"thread_name\",\"args\":{\"name\":", to);
-        write_text(to, is_main ? "main thread" : p->thread[i].name);
+        json_text(to, is_main ? "main thread" : p->thread[i].name);
         fputs("}}", to);
     }
+}
+
+static const char *json_category(const struct interval *i)
+{
+    return i->is_wait ? "wait" : i->round ? "round" : "call";
 }
 
 static void write_interval(FILE *to, bool *first, const struct traced *t, const struct intervals *s,
@@ -53,9 +58,9 @@ static void write_interval(FILE *to, bool *first, const struct traced *t, const 
     const struct traced_pe *p = &t->pe[i->pe];
 
     begin_event(to, first, "X", p->pe, p->thread[i->thread].number);
-    fprintf(to, ",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f,\"name\":", i->is_wait ? "wait" : i->round ? "round" : "call",
+    fprintf(to, ",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f,\"name\":", json_category(i),
             i->begin / 1e3, (i->end - i->begin) / 1e3);
-    write_text(to, i->is_wait ? "waiting" : i->round ? "round" : i->name);
+    json_text(to, i->is_wait ? "waiting" : i->round ? "round" : i->name);
     fputs(",\"args\":{", to);
     if (i->is_wait)
         fprintf(to, "\"for\":\"%s\"", awaited[i->awaited <= TRACE_VARIABLE ? i->awaited : 0]);
@@ -64,7 +69,7 @@ static void write_interval(FILE *to, bool *first, const struct traced *t, const 
     if (i->round && !i->is_open) {
         const struct cause last = intervals_cause(s, t, i);
         fprintf(to, "\"team\":%u,\"round\":%u,\"last\":%d", (unsigned)(i->round >> 52),
-                (unsigned)i->round, t->pe[last.pe].pe);
+                (unsigned)i->round, last.pe < 0 ? -1 : t->pe[last.pe].pe);
     }
     fputs("}}", to);
 }

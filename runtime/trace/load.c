@@ -155,7 +155,8 @@ static bool read_events(struct traced_pe *p)
     qsort(p->item, p->n, sizeof *p->item, by_time);
     const uint64_t taken = atomic_load_explicit(&p->head->taken, memory_order_relaxed);
     const uint64_t lost = atomic_load_explicit(&p->head->lost, memory_order_relaxed);
-    p->overwritten = lost + (taken > p->head->chunks ? (taken - p->head->chunks) * TRACE_EVENTS : 0);
+    const uint64_t again = taken > p->head->chunks ? taken - p->head->chunks : 0;
+    p->overwritten = lost + again * TRACE_EVENTS;
     p->begin = (double)p->head->begun_ns;
     p->end = p->head->ended_ns ? (double)p->head->ended_ns : p->n ? p->item[p->n - 1].ns : p->begin;
     return true;
@@ -163,7 +164,7 @@ static bool read_events(struct traced_pe *p)
 
 /* ---- All files ---- */
 
-static bool add_file(struct traced *t, const char *path, uint64_t job)
+static bool load_file(struct traced *t, const char *path, uint64_t job)
 {
     struct traced_pe p = {0};
 
@@ -223,7 +224,8 @@ static bool fill_table(struct traced *t, const char *folder)
         t->at[t->pe[i].pe] = i;
     }
     if (t->n < t->n_pes)
-        fprintf(stderr, "gshmem-trace: %s has traces of %d of %d PEs: what the others did is missing\n",
+        fprintf(stderr,
+                "gshmem-trace: %s has traces of %d of %d PEs: what the others did is missing\n",
                 folder, t->n, t->n_pes);
     return true;
 }
@@ -243,7 +245,7 @@ bool traced_load(struct traced *t, const char *folder, uint64_t job)
         if (!end || strcmp(end, ".trace"))
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        good &= add_file(t, path, job);
+        good &= load_file(t, path, job);
     }
     closedir(from);
     if (t->n == 0)

@@ -63,15 +63,21 @@ static const struct interval *last_wait(const struct intervals *s, int pe, doubl
     return NULL;
 }
 
+/* A time before that one, by as little as makes a difference. */
+static double just_before(double ns)
+{
+    return ns - (ns / 1e15 > 1e-3 ? ns / 1e15 : 1e-3);
+}
+
 /* What a wait adds to the path; *pe and *ns: where the path goes on. */
-static bool follow(struct path *p, const struct traced *t, const struct intervals *s,
+static bool follow_wait(struct path *p, const struct traced *t, const struct intervals *s,
                    const struct interval *w, int *pe, double *ns)
 {
     const struct cause c = intervals_cause(s, t, w);
 
-    if (c.pe < 0 || c.ns <= w->begin || c.ns > w->end) {
+    if (c.pe < 0 || c.ns <= w->begin || c.ns >= w->end) {
         /* nobody was waited for: it took its time */
-        *ns = w->begin;
+        *ns = w->begin < *ns ? w->begin : just_before(*ns);
         return path_add(p, (struct segment){w->begin, w->end, *pe, *pe, CALLS, w->name, NULL});
     }
     if (!path_add(p, (struct segment){c.ns, w->end, *pe, c.pe, TRAVELS, w->name, c.step}))
@@ -88,14 +94,15 @@ static bool find_path(struct path *p, const struct traced *t, const struct inter
     for (int i = 1; i < t->n; i++)
         pe = t->pe[i].end > t->pe[pe].end ? i : pe;
     double ns = t->pe[pe].end;
-    while (ns > 0) {
+    /* no wait comes twice, but in a damaged trace */
+    for (size_t steps = 0; ns > 0 && steps <= s->n; steps++) {
         const struct interval *w = last_wait(s, pe, ns);
         const double from = w ? w->end : t->pe[pe].begin;
         if (!path_add(p, (struct segment){from, ns, pe, pe, COMPUTES, "computes", NULL}))
             return false;
         if (!w)
             return true;
-        if (!follow(p, t, s, w, &pe, &ns))
+        if (!follow_wait(p, t, s, w, &pe, &ns))
             return false;
     }
     return true;

@@ -74,7 +74,7 @@ static double exposed(const struct interval *of, size_t n, uint32_t threads)
     return sum;
 }
 
-static struct share share_of(const struct traced *t, const struct intervals *s, int pe)
+static struct share summary_share(const struct traced *t, const struct intervals *s, int pe)
 {
     const struct traced_pe *p = &t->pe[pe];
     const struct interval *of = s->of + s->first[pe];
@@ -165,6 +165,48 @@ static void write_longest(const struct traced *t, const struct intervals *s, FIL
     free(wait);
 }
 
+/* ---- Operations that did not come through ---- */
+
+static bool has_step(const struct step *s, size_t n, enum trace_what what)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (item_what(s[i].item) == what)
+            return true;
+    }
+    return false;
+}
+
+/* What was given to the network, and not carried out by the target, whose trace is there. */
+static bool is_lost(const struct traced *t, const struct step *s, size_t n)
+{
+    const int peer = item_peer(s[0].item);
+
+    return has_step(s, n, TRACE_SENT) && !has_step(s, n, TRACE_EFFECT) && peer >= 0 &&
+           peer < t->n_pes && t->at[peer] >= 0 && !t->pe[t->at[peer]].overwritten;
+}
+
+static void write_lost(const struct traced *t, FILE *to)
+{
+    size_t lost = 0, first = 0;
+
+    for (size_t i = 0, n; i < t->steps; i += n) {
+        for (n = 1; i + n < t->steps && t->step[i + n].id == t->step[i].id;)
+            n++;
+        if (!is_lost(t, &t->step[i], n))
+            continue;
+        if (lost++ == 0)
+            first = i;
+    }
+    if (!lost)
+        return;
+    const struct step *s = &t->step[first];
+    fprintf(to,
+            "\n%zu operations were sent and not carried out; the first: a %s of %u bytes by "
+            "PE %d, to PE %d, at %.3f ms (id %llx)\n",
+            lost, traced_op(item_op(s->item)), s->item->event->bytes, t->pe[s->pe].pe,
+            item_peer(s->item), s->ns / 1e6, (unsigned long long)s->id);
+}
+
 void summary_write(const struct traced *t, const struct intervals *s, FILE *to)
 {
     double most = 0, sum = 0;
@@ -172,10 +214,10 @@ void summary_write(const struct traced *t, const struct intervals *s, FILE *to)
     fprintf(to, "Job %016llx: %d PEs", (unsigned long long)t->job, t->n_pes);
     if (t->clocks > 1)
         fprintf(to, ", %d clocks that are compared to within %.1f us", t->clocks, t->error / 1e3);
-    fprintf(to, "\n\n%6s %12s %11s %10s %10s %11s %12s\n", "PE", "total ms", "computing", "in calls",
-            "exposed", "operations", "bytes");
+    fprintf(to, "\n\n%6s %12s %11s %10s %10s %11s %12s\n", "PE", "total ms", "computing",
+            "in calls", "exposed", "operations", "bytes");
     for (int i = 0; i < t->n; i++) {
-        const struct share a = share_of(t, s, i);
+        const struct share a = summary_share(t, s, i);
         const double all = a.total > 0 ? a.total : 1, computes = all - a.exposed;
         fprintf(to, "%6d %12.3f %10.1f%% %9.1f%% %9.1f%% %11llu %12llu%s\n", t->pe[i].pe,
                 a.total / 1e6, 100 * computes / all, 100 * a.calls / all, 100 * a.exposed / all,
@@ -184,9 +226,11 @@ void summary_write(const struct traced *t, const struct intervals *s, FILE *to)
         sum += computes;
         most = computes > most ? computes : most;
     }
-    fprintf(to, "\nin calls: of all threads; exposed: all threads that call GSHMEM were in calls\n");
+    fprintf(to,
+            "\nin calls: of all threads; exposed: all threads that call GSHMEM were in calls\n");
     if (sum > 0)
         fprintf(to, "load balance: the PE that computes most does %.2f times the mean\n",
                 most * t->n / sum);
     write_longest(t, s, to);
+    write_lost(t, to);
 }

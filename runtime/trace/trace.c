@@ -204,7 +204,7 @@ uint32_t trace_name(const char *name)
 /* ---- The file ---- */
 
 /* The folder and those above it, where they are missing. */
-static bool make_folder(const char *path)
+static bool trace_make_folder(const char *path)
 {
     char part[600];
     const size_t length = strlen(path);
@@ -225,7 +225,7 @@ static bool make_folder(const char *path)
     return true;
 }
 
-static void read_line(const char *path, char *text, size_t size)
+static void read_first_line(const char *path, char *text, size_t size)
 {
     FILE *from = fopen(path, "re");
 
@@ -249,10 +249,9 @@ static void fill_head(struct trace_head *h, const struct trace_owner *o, size_t 
     h->chunks = (uint32_t)((bytes - TRACE_HEAD_BYTES) / sizeof(struct trace_chunk));
     memcpy(h->segment, o->segment, sizeof h->segment);
     read_both(&h->begun_ticks, &h->begun_ns);
-    h->begun_realtime = clock_gettime(CLOCK_REALTIME, &now)
-                            ? 0
-                            : (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    read_line("/proc/sys/kernel/random/boot_id", h->boot, sizeof h->boot);
+    timespec_get(&now, TIME_UTC);
+    h->begun_realtime = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    read_first_line("/proc/sys/kernel/random/boot_id", h->boot, sizeof h->boot);
     if (gethostname(h->host, sizeof h->host - 1))
         h->host[0] = 0;
     snprintf(h->program, sizeof h->program, "%s", program_invocation_short_name);
@@ -288,12 +287,13 @@ void trace_start(const struct trace_owner *owner)
         return;
     snprintf(path, sizeof path, "%s/gshmem-%016llx-%d.trace", folder,
              (unsigned long long)owner->job, owner->pe);
-    fd = make_folder(folder) ? open_file(path, bytes) : -1;
+    fd = trace_make_folder(folder) ? open_file(path, bytes) : -1;
     if (fd >= 0)
         at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED || !(t = calloc(1, sizeof *t))) {
-        log_warn("GSHMEM_TRACE=%s: nothing is traced: cannot make %s of %zu MiB: %s", folder, path,
-                 bytes >> 20, strerror(errno));
+        log_warn("GSHMEM_TRACE: nothing is traced: cannot make a file of %zu MiB "
+                 "(GSHMEM_TRACE_SIZE) in %s: %s",
+                 bytes >> 20, folder, strerror(errno));
         if (at != MAP_FAILED)
             munmap(at, bytes);
         if (fd >= 0) {

@@ -77,7 +77,7 @@ static inline int item_peer(const struct item *i)
 
 static inline bool item_is_step(const struct item *i)
 {
-    return item_what(i) >= TRACE_POSTED;
+    return item_what(i) >= TRACE_POSTED && item_what(i) < TRACE_WHATS;
 }
 
 /* The text of a name's number; never NULL. */

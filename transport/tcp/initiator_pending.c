@@ -34,8 +34,9 @@ static __attribute__((noinline)) void pending_trace(struct initiator *to,
     request_encode(frame,
                    &(struct request_frame){.kind = FRAME_TRACE, .offset = trace_operation});
     queue_add_copy(&to->out, frame, sizeof frame);
-    trace_event(TRACE_SENT, trace_op_of(r->kind), r->pe, trace_operation, trace_at(r->segment, r->offset),
-                r->bytes);
+    trace_event(TRACE_SENT, trace_op_of(r->kind), r->pe, trace_operation,
+                trace_at(r->segment, r->offset), r->bytes);
+    trace_operation = 0;
 }
 
 struct pending *pending_add(struct tcp *t, struct initiator *to, const struct transport_request *r,

@@ -12,7 +12,7 @@ void target_trace(const struct target *from, const struct request_frame *f)
                                                     : TRACE_ATOMIC;
 
     trace_event(TRACE_EFFECT, op, from->pe, f->trace, trace_at(f->segment, f->offset),
-                f->kind == FRAME_ATOMIC ? atomic_type_bytes(f->type) : f->bytes);
+                f->bytes);
     if (f->kind == FRAME_PUT && f->signal_op)
         trace_event(TRACE_SIGNALED, TRACE_SIGNAL, from->pe, f->trace,
                     trace_at(f->signal_segment, f->a), 8);
