@@ -49,7 +49,6 @@ void ranges_start(void)
     ranges = trace_is_on() ? &traced : profiler;
 }
 
-/* A thread may be in a range: its end is called by the table that it began with. */
 void ranges_stop(void)
 {
     ranges = profiler;

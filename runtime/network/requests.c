@@ -150,6 +150,29 @@ static void show_pending(const struct wait *w, struct where_wait *record)
              requests == 1 ? "answer" : "answers", n->remote ? n->remote->ops->name : "local");
 }
 
+/* Posts it; meanwhile the transport knows the id of the operation. */
+static __attribute__((noinline)) gshmem_status_t
+requests_post_traced(struct network *n, const struct transport_request *r)
+{
+    struct flight *f = r->tag;
+
+    trace_operation = f->id;
+    const gshmem_status_t status = n->remote->ops->post(n->remote, r);
+    trace_operation = 0;
+    return status;
+}
+
+static __attribute__((noinline)) gshmem_status_t
+requests_begin_traced(struct network *n, const struct transport_request *r)
+{
+    struct flight *f = r->tag;
+
+    f->id = trace_next_id();
+    trace_event(TRACE_POSTED, trace_op_of(r->kind), r->pe, f->id,
+                trace_at(r->segment, r->offset), r->bytes);
+    return requests_post_traced(n, r);
+}
+
 /* Where the queue to that PE is full: makes progress until the transport takes the request. With
  * the lock held. */
 static gshmem_status_t post_when_there_is_room(struct network *n, struct transport_request *request,
@@ -168,10 +191,9 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
         /* The PE of the request may have failed while messages of other PEs arrive. */
         status = events && round % 64 ? GSHMEM_OK : wait_step(&w);
         network_enter(n);
-        if (trace_is_on())
-            trace_operation = ((struct flight *)request->tag)->id;
         if (!status)
-            status = n->remote->ops->post(n->remote, request);
+            status = trace_is_on() ? requests_post_traced(n, request)
+                                   : n->remote->ops->post(n->remote, request);
     }
     wait_end(&w);
     return status;
@@ -185,8 +207,6 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
 {
     struct transport_request own = *asked, *request = &own;
 
-    trace_operation = 0;
-
     if (status == TRANSPORT_FULL)
         status = post_when_there_is_room(n, request, call);
     if (status)
@@ -199,15 +219,6 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
     if (status == GSHMEM_ERR_PEER_DEAD)
         return fail_silently(status, "%s: PE %d has left the job", call, request->pe);
     return status;
-}
-
-/* Between the two, with the lock held, the transport knows the id of what it posts. */
-static __attribute__((noinline)) void requests_trace(struct flight *f,
-                                                     const struct transport_request *r)
-{
-    f->id = trace_operation = trace_next_id();
-    trace_event(TRACE_POSTED, trace_op_of(r->kind), r->pe, f->id,
-                trace_at(r->segment, r->offset), r->bytes);
 }
 
 /* With the lock held, which it releases. */
@@ -225,9 +236,8 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
     request->sent = departure ? depart : NULL;
     request->done = requests_land;
     request->tag = flight;
-    if (trace_is_on())
-        requests_trace(flight, request);
-    gshmem_status_t status = n->remote->ops->post(n->remote, request);
+    gshmem_status_t status = trace_is_on() ? requests_begin_traced(n, request)
+                                           : n->remote->ops->post(n->remote, request);
     if (GSHMEM_UNLIKELY(status))
         return post_on(n, request, status, call);
     mutex_give(&n->lock);

@@ -39,13 +39,18 @@ static uint64_t trace_id_of(const struct passage *p)
     return trace_own_id(c->stream, c->finished + ahead);
 }
 
-/* The command is posted next. */
-static __attribute__((noinline)) void trace_taken(const struct passage *p,
-                                                  const struct transport_request *r)
+/* Posts the command; meanwhile the transport knows its id. */
+static __attribute__((noinline)) gshmem_status_t channel_post_traced(
+    const struct passage *p, const struct transport_request *r)
 {
+    const struct proxy_way *way = p->channel->way;
+
     trace_operation = trace_id_of(p);
     trace_event(TRACE_TAKEN, trace_op_of(r->kind), r->pe, trace_operation,
                 trace_at(r->segment, r->offset), r->bytes);
+    const gshmem_status_t status = way->post(way->context, r);
+    trace_operation = 0;
+    return status;
 }
 
 static __attribute__((noinline)) void trace_landed(const struct passage *p, gshmem_status_t status)
@@ -320,9 +325,8 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
         request.done = channel_land;
         request.tag = p;
         request.epoch = epoch_of(c->way);
-        if (trace_is_on())
-            trace_taken(p, &request);
-        status = c->way->post(c->way->context, &request);
+        status = trace_is_on() ? channel_post_traced(p, &request)
+                               : c->way->post(c->way->context, &request);
         if (status == TRANSPORT_FULL)
             return STEP_FULL;
         *bytes += request.bytes;
@@ -349,9 +353,8 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
     if (!plain)
         return take_any(c, bytes);
     fill_plain(p, slot->word[0]);
-    if (trace_is_on())
-        trace_taken(p, &c->plain);
-    gshmem_status_t status = c->way->post(c->way->context, &c->plain);
+    gshmem_status_t status = trace_is_on() ? channel_post_traced(p, &c->plain)
+                                           : c->way->post(c->way->context, &c->plain);
     if (GSHMEM_UNLIKELY(status)) {
         if (status == TRANSPORT_FULL)
             return STEP_FULL;

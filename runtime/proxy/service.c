@@ -171,7 +171,7 @@ gshmem_status_t service_add_channel(struct service *s, struct proxy_channel *c)
     c->way = &s->way;
     channel_begin(c);
     mutex_take(&s->network->lock);
-    c->stream = ++s->streams;
+    c->stream = s->streams++ % TRACE_STREAMS + 1;
     if (s->channels == s->channels_room) {
         int room = s->channels_room ? 2 * s->channels_room : 8;
         struct proxy_channel **more = realloc(s->channel, (size_t)room * sizeof *more);

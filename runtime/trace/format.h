@@ -20,6 +20,7 @@ enum {
     TRACE_NAMES = 960,
     TRACE_NAME_BYTES = 64,
     TRACE_SEGMENTS = 16,
+    TRACE_STREAMS = 4095, /* that ids tell apart, beside stream 0 */
 };
 
 static const char trace_magic[8] = {'G', 'S', 'H', 'M', 'E', 'M', 't', 'r'};

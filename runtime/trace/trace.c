@@ -261,7 +261,7 @@ static void fill_head(struct trace_head *h, const struct trace_owner *o, size_t 
 /* All of its blocks are there, so that a full disk is found now and not by a store. */
 static int open_file(const char *path, size_t bytes)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     int problem = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)bytes);
 
     if (!problem)
@@ -312,6 +312,12 @@ void trace_start(const struct trace_owner *owner)
     fill_head(t->head, owner, bytes);
     traces++;
     trace = t;
+}
+
+void trace_end(void)
+{
+    if (trace)
+        read_both(&trace->head->ended_ticks, &trace->head->ended_ns);
 }
 
 /* What the PE did not fill is not kept. */

@@ -30,6 +30,8 @@ struct trace_owner {
  * says why, and nothing is traced. */
 void trace_start(const struct trace_owner *owner);
 void trace_stop(void);
+/* The PE has left the job, but its threads may still write. */
+void trace_end(void);
 /* In a child of fork, which is no PE. */
 void trace_leave_parent(void);
 

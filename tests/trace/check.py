@@ -130,6 +130,17 @@ def way_operations(program, folder):
         shutil.rmtree(folder)
 
 
+def attempts(folder, once):
+    """On a busy machine a PE may be late that is not meant to be, and then the trace says so, which is right:
+    some attempts are made."""
+    for _ in range(4):
+        try:
+            return once()
+        except Wrong:
+            shutil.rmtree(folder)
+    return once()
+
+
 def path_of(folder, least):
     """The PEs of the critical path in which something was computed for so many ms, in order."""
     said = trace(folder, "--critical-path")
@@ -150,23 +161,32 @@ def way_path(program, folder):
             ("rounds", 30, 3, [], [0, 1, 2]), ("rounds", 30, 3, ["--hosts", "3"], [0, 1, 2]),
             ("reduce", 30, 3, [], [2, 0]), ("back", 15, 2, ["--hosts", "2"], [0, 1, 0, 1]),
             ("alone", 60, 3, [], [0])):
-        run(program, way, pes, folder, *options)
-        found, said = path_of(folder, ms)
-        expect(is_part(expected, found), f"{way} {options}: over PEs {found}, not {expected}:\n{said}")
+        def once():
+            run(program, way, pes, folder, *options)
+            found, said = path_of(folder, ms)
+            expect(is_part(expected, found), f"{way} {options}: over PEs {found}, not {expected}:\n{said}")
+
+        attempts(folder, once)
         shutil.rmtree(folder)
 
 
 def way_summary(program, folder):
     """The longest wait, and who ended it."""
-    run(program, "alone", 3, folder)
-    said = trace(folder, "--summary")
-    longest = said.partition("The longest waits\n")[2].splitlines()[0]
-    expect(re.search(r"PE [12] in gshmem_barrier_all.*: PE 0 arrived last", longest), said)
+    def alone():
+        run(program, "alone", 3, folder)
+        said = trace(folder, "--summary")
+        longest = said.partition("The longest waits\n")[2].splitlines()[0]
+        expect(re.search(r"PE [12] in gshmem_barrier_all.*: PE 0 arrived last", longest), said)
+
+    def chain():
+        run(program, "chain", 3, folder, "--hosts", "3")
+        said = trace(folder, "--summary")
+        expect(re.search(r"PE 2 in signal_wait_until.*: ended by a signal of PE 1", said), said)
+        expect("not carried out" not in said, said)
+
+    attempts(folder, alone)
     shutil.rmtree(folder)
-    run(program, "chain", 3, folder, "--hosts", "3")
-    said = trace(folder, "--summary")
-    expect(re.search(r"PE 2 in signal_wait_until.*: ended by a signal of PE 1", said), said)
-    expect("not carried out" not in said, said)
+    attempts(folder, chain)
 
 
 def files(folder):

@@ -68,14 +68,17 @@ static void way_rounds(int n)
     }
 }
 
-/* The last PE is late for a reduction, and then PE 0 is, for which PE 1 waits. */
+/* The last PE is late for a reduction; then PE 1 waits for PE 0, which begins when PE 1 has said so. */
 static void way_reduce(int n)
 {
     (void)n;
     if (me == n_pes - 1)
         compute(30);
     CHECK_OK(gshmem_int_sum_reduce(GSHMEM_TEAM_WORLD, (int *)memory, (int *)memory + 8, 8));
+    if (me == 1)
+        CHECK_OK(gshmem_signal_set(flag, 1, 0));
     if (me == 0) {
+        gshmem_signal_wait_until(flag, GSHMEM_CMP_EQ, 1);
         compute(30);
         gshmem_uint64_atomic_add(counter, 1, 1);
         CHECK_OK(gshmem_quiet());

@@ -36,7 +36,7 @@ static __attribute__((noinline)) void pending_trace(struct initiator *to,
     queue_add_copy(&to->out, frame, sizeof frame);
     trace_event(TRACE_SENT, trace_op_of(r->kind), r->pe, trace_operation,
                 trace_at(r->segment, r->offset), r->bytes);
-    trace_operation = 0;
+    trace_operation = 0; /* of several parts the first has it */
 }
 
 struct pending *pending_add(struct tcp *t, struct initiator *to, const struct transport_request *r,
