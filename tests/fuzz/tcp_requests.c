@@ -589,6 +589,7 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
     }
     n += right_requests(data + n);
     REQUEST("", .kind = FRAME_ACK);
+    REQUEST("", .kind = FRAME_TRACE, .offset = 7);
     REQUEST("", .kind = FRAME_GOODBYE);
     return n;
 }
