@@ -139,32 +139,67 @@ static void move(struct traced *t, int clock, double by)
 static double by_realtime(const struct traced *t, int clock)
 {
     for (int i = 0; i < t->n; i++) {
-        const struct trace_head *h = t->pe[i].head, *first = t->pe[0].head;
-        if (t->pe[i].clock == clock)
-            return ((double)h->begun_realtime - (double)first->begun_realtime) -
-                   ((double)h->begun_ns - (double)first->begun_ns);
+        const struct traced_pe *p = &t->pe[i], *first = &t->pe[0];
+        const int64_t later = (int64_t)(p->head->begun_realtime - first->head->begun_realtime);
+        if (p->clock == clock)
+            return first->begin + (double)later - p->begin;
     }
     return 0;
 }
 
-static void align_clock(struct traced *t, int clock)
+/* The clock before it that operations compare best with. */
+static int nearest_clock(const struct traced *t, int clock, struct bound *best)
 {
-    struct bound best = {-1e18, 1e18};
+    int nearest = 0;
 
+    *best = (struct bound){-1e18, 1e18};
     for (int known = 0; known < clock; known++) {
-        const struct bound b = compare_clocks(t, known, clock);
-        if (b.most - b.least < best.most - best.least)
-            best = b;
+        const struct bound b = compare_clocks(t, known, clock, -1e18, 1e18);
+        if (width_of(&b) < width_of(best)) {
+            *best = b;
+            nearest = known;
+        }
     }
-    const bool is_bounded = best.least > -1e17 && best.most < 1e17;
-    move(t, clock, is_bounded ? -(best.least + best.most) / 2 : by_realtime(t, clock));
-    const double error = is_bounded ? (best.most - best.least) / 2 : 1e9;
-    if (error > t->error)
-        t->error = error;
-    if (!is_bounded)
-        fprintf(stderr, "gshmem-trace: no operation shows how the clocks of two machines differ: "
-                        "the time of day is taken\n");
+    return nearest;
+}
+
+/* How the clock drifts: by the difference at the job's beginning and at its end, where both are
+ * known and far enough apart. Then *whole is the bound at the time *at. */
+static double find_drift(const struct traced *t, int nearest, int clock, struct bound *whole,
+                         double *at)
+{
+    double begin = 1e18, end = -1e18;
+
+    for (int i = 0; i < t->n; i++) {
+        if (t->pe[i].clock != nearest)
+            continue;
+        begin = t->pe[i].begin < begin ? t->pe[i].begin : begin;
+        end = t->pe[i].end > end ? t->pe[i].end : end;
+    }
+    const double part = (end - begin) / 4;
+    const struct bound first = compare_clocks(t, nearest, clock, begin, begin + part);
+    const struct bound last = compare_clocks(t, nearest, clock, end - part, end);
+    if (part < DRIFT_NS / 4 || !is_bounded(&first) || !is_bounded(&last))
+        return 0;
+    const double drift = (middle_of(&last) - middle_of(&first)) / (end - begin - part);
+    const double width = width_of(&last) > width_of(&first) ? width_of(&last) : width_of(&first);
+    *whole = (struct bound){middle_of(&first) - width / 2, middle_of(&first) + width / 2};
+    *at = begin + part / 2 + middle_of(&first); /* by this clock */
+    return drift;
+}
+
+/* Returns how wrong it may be. */
+static double align_clock(struct traced *t, int clock)
+{
+    struct bound by;
+    double at = 0;
+    const int nearest = nearest_clock(t, clock, &by);
+    const double drift = find_drift(t, nearest, clock, &by, &at);
+    const double error = is_bounded(&by) ? width_of(&by) / 2 : UNKNOWN_NS;
+
+    move(t, clock, is_bounded(&by) ? -middle_of(&by) : by_realtime(t, clock), -drift, at);
     collect_steps(t);
+    return error;
 }
 
 void traced_align(struct traced *t)

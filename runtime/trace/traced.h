@@ -32,7 +32,6 @@ struct traced_pe {
     uint32_t threads;
     double rate;   /* ns in a tick */
     int clock;     /* PEs with the same number have the same CLOCK_MONOTONIC */
-    double offset; /* ns, what was added to its times */
     double begin, end; /* ns: the first and the last event, or the end of the job */
     uint64_t overwritten; /* events that were, or found no room */
 };

@@ -120,6 +120,16 @@ static void way_killed(int n)
     compute(20000); /* until the launcher ends it */
 }
 
+/* For longer than a second, so that clocks drift. */
+static void way_long(int n)
+{
+    for (int i = 0; i < n; i++) {
+        CHECK_OK(gshmem_putmem(memory, own, 64, right));
+        CHECK_OK(gshmem_quiet());
+        compute(5);
+    }
+}
+
 static void way_many(int n)
 {
     for (int i = 0; i < n; i++)
@@ -147,6 +157,7 @@ static const struct {
     {"operations", way_operations}, {"chain", way_chain}, {"rounds", way_rounds},
     {"reduce", way_reduce},         {"back", way_back},   {"alone", way_alone},
     {"killed", way_killed},         {"many", way_many},   {"forked", way_forked},
+    {"long", way_long},
 };
 
 int main(int argc, char **argv)
