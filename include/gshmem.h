@@ -133,6 +133,14 @@ GSHMEM_KERNELS_TOO_BEGIN
 GSHMEM_API void gshmem_raise(gshmem_status_t status);
 GSHMEM_KERNELS_TOO_END
 
+/* ---- Traces --------------------------------------------------------------------------------- */
+
+/* Marks a part of the program by a name, for this thread, in the trace (GSHMEM_TRACE) and for
+ * NVIDIA's profilers (GSHMEM_NVTX). Ranges nest. The name is copied. Without one of these settings
+ * the calls do nothing; they may be made at any time, also before gshmem_init. */
+GSHMEM_API void gshmem_range_push(const char *name);
+GSHMEM_API void gshmem_range_pop(void);
+
 /* ---- Symmetric memory ------------------------------------------------------------------------ */
 
 /* Collective over the job: every PE calls with the same arguments and gets a copy of the same

@@ -32,6 +32,7 @@
 #include "runtime/teams/group.h"
 #include "runtime/teams/internode.h"
 #include "runtime/teams/team.h"
+#include "runtime/trace/trace.h"
 
 /* A PE that waits for this one in another call reports that, and ends the job. A launcher that saw
  * this PE fail first would end the job without that line. */
@@ -155,6 +156,7 @@ static void end_job_but_for_threads(struct job *j)
     say_unseen();
     answer_stop(j); /* it reads what rests from here on */
     network_rest(j);
+    trace_end();
     node_leave(j->node);
     pthread_mutex_lock(&j->blobs->fetching); /* no thread asks the bootstrap any more */
     job_end_with_process(j);

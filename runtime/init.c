@@ -14,6 +14,7 @@
 #include "runtime/network/answer.h"
 #include "runtime/network/network.h"
 #include "runtime/teams/context.h"
+#include "runtime/trace/trace.h"
 
 /* A child's copy of its parent's job, kept where a leak checker finds it. */
 static struct job *volatile parents_job;
@@ -31,6 +32,7 @@ static void init_leave_parent(void)
     if (job) {
         context_leave_parent(job);
         network_leave_parent(job);
+        trace_leave_parent();
         answer_leave_parent(job);
     }
     parents_job = job;

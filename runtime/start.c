@@ -13,6 +13,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/base/system.h"
 #include "runtime/job/job.h"
+#include "runtime/job/ranges.h"
 #include "runtime/life.h"
 #include "runtime/memory/checked.h"
 #include "runtime/memory/data.h"
@@ -42,6 +43,7 @@
 #include "runtime/teams/multicast.h"
 #include "runtime/teams/slots.h"
 #include "runtime/teams/team.h"
+#include "runtime/trace/trace.h"
 
 struct life life = {.given_status = -1};
 
@@ -51,6 +53,8 @@ enum { DATA_SPARE = 64 << 20 };
 
 void life_free_job(struct job *j)
 {
+    ranges_stop();
+    trace_stop();
     answer_stop(j);
     crash_end();
     network_stop(j);
@@ -271,6 +275,18 @@ static gshmem_status_t start_checks(struct job *j)
     return GSHMEM_OK;
 }
 
+static void start_trace(const struct job *j)
+{
+    const struct memory_map *map = j->map;
+    struct trace_owner owner = {
+        .pe = j->pe, .n_pes = j->n_pes, .node = j->node->pe[0], .job = j->number};
+
+    for (int i = 0; i < map->segments && i < TRACE_SEGMENTS; i++)
+        owner.segment[i] = (struct trace_segment){map->segment[i].base, map->segment[i].bytes};
+    trace_start(&owner);
+    ranges_start();
+}
+
 /* All steps that can fail between knowing this PE's number and being part of the job. */
 static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
 {
@@ -295,8 +311,10 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
         return status;
     /* now agreed */
     wait_calibrate(j->node->oversubscribed, network_is_needed(j->network), j->node->contained);
-    if ((status = map_fill(j)) || (status = place_heap(j)) ||
-        (status = device_heap_start(j, network_await, symmetric_imported)) ||
+    if ((status = map_fill(j)) || (status = place_heap(j)))
+        return status;
+    start_trace(j);
+    if ((status = device_heap_start(j, network_await, symmetric_imported)) ||
         (status = network_start(j)) || (status = start_checks(j)) || (status = team_start(j)) ||
         (status = departures_start(j)))
         return status;

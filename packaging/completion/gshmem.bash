@@ -1,5 +1,5 @@
-# Completion in bash for gshmemrun, gshmem-info, gshmem-where, gshmem-perf and gshmemcc. Options are
-# those that each program's --help names; installed once, with a link for each program.
+# Completion in bash for gshmemrun, gshmem-info, gshmem-where, gshmem-trace, gshmem-perf, gshmem-plot and
+# gshmemcc. Options are those that each program's --help names; installed once, with a link for each program.
 
 _gshmem_options() { # PROGRAM
     "$1" --help 2>/dev/null | grep -oE '(^|[ ,[])--?[a-zA-Z][a-zA-Z-]*' | tr -d ' ,[' | sort -u
@@ -58,4 +58,4 @@ _gshmem_where() { # a job by the process of its gshmemrun, a user by number
 complete -o filenames -F _gshmem_run gshmemrun
 complete -F _gshmem_info gshmem-info
 complete -F _gshmem_where gshmem-where
-complete -o filenames -F _gshmem_tool gshmem-perf gshmemcc gshmemc++
+complete -o filenames -F _gshmem_tool gshmem-perf gshmem-plot gshmem-trace gshmemcc gshmemc++

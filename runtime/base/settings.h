@@ -51,6 +51,11 @@
       "else short")                                                                                \
     X(WATCHDOG, NULL, SECONDS, "60", "0..86400",                                                   \
       "report a wait that lasts longer than this many seconds; 0: never")                          \
+    X(TRACE, NULL, STRING, "", NULL,                                                               \
+      "folder into which each PE writes a trace, for gshmem-trace; it is made where it is "        \
+      "missing; empty: nothing is traced")                                                         \
+    X(TRACE_SIZE, NULL, SIZE, "16M", "1M..64G",                                                    \
+      "of each PE's trace; where that is full, the oldest events are overwritten")                 \
     X(TRANSPORT, NULL, CHOICE, "auto", (AUTO, TCP, VERBS),                                         \
       "how other nodes are reached; auto: by verbs where both have a NIC for it, else TCP")        \
     X(TCP_IF, NULL, STRING, "", NULL,                                                              \

@@ -65,7 +65,6 @@ static inline gshmem_status_t collective_multiply(const struct call *c, size_t a
 static inline gshmem_status_t sync_team(gshmem_team_t team, const char *name)
 {
     struct call c = {.name = name};
-    RANGE(name);
 
     if (!collective_begin(&c, team))
         return last_error_status();
@@ -75,12 +74,18 @@ static inline gshmem_status_t sync_team(gshmem_team_t team, const char *name)
 
 gshmem_status_t gshmem_team_sync(gshmem_team_t team)
 {
-    return sync_team(team, "gshmem_team_sync");
+    const char *call = "gshmem_team_sync";
+    RANGE(call);
+
+    return sync_team(team, call);
 }
 
 gshmem_status_t gshmem_sync_all(void)
 {
-    return sync_team(GSHMEM_TEAM_WORLD, "gshmem_sync_all");
+    const char *call = "gshmem_sync_all";
+    RANGE(call);
+
+    return sync_team(GSHMEM_TEAM_WORLD, call);
 }
 
 static gshmem_status_t barrier_team(gshmem_team_t team, const char *call)

@@ -1,21 +1,69 @@
 #include "runtime/job/ranges.h"
 
+#include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
+#include "runtime/trace/trace.h"
 
-const struct device_ranges *ranges; /* a module, loaded once for all jobs */
+const struct device_ranges *ranges;
+static const struct device_ranges *profiler; /* a module, loaded once for all jobs */
 
-void ranges_start(void)
+/* ---- In the trace, and for a profiler beside it ---- */
+
+static void begin_traced(const char *name)
+{
+    trace_event(TRACE_CALL, TRACE_NO_OP, -1, 0, trace_is_on() ? trace_name(name) : 0, 0);
+    if (profiler)
+        profiler->begin(name);
+}
+
+static void end_traced(void)
+{
+    if (profiler)
+        profiler->end();
+    trace_event(TRACE_RETURN, TRACE_NO_OP, -1, 0, 0, 0);
+}
+
+static const struct device_ranges traced = {begin_traced, end_traced};
+
+/* ---- Both ---- */
+
+static void find_profiler(void)
 {
     char why[300];
 
-    if (settings_number(SETTING_NVTX) == CHOICE_NVTX_OFF || ranges)
+    if (settings_number(SETTING_NVTX) == CHOICE_NVTX_OFF || profiler)
         return;
-    ranges = module_symbol("cuda", "gshmem_ranges", why, sizeof why);
-    if (!ranges)
+    profiler = module_symbol("cuda", "gshmem_ranges", why, sizeof why);
+    if (!profiler)
         log_warn("GSHMEM_NVTX=on: calls are not marked: %s (the header nvtx3/nvToolsExt.h is "
                  "needed when "
                  "GSHMEM is built)",
                  why);
+}
+
+void ranges_start(void)
+{
+    find_profiler();
+    ranges = trace_is_on() ? &traced : profiler;
+}
+
+void ranges_stop(void)
+{
+    ranges = profiler;
+}
+
+/* ---- The program's own ---- */
+
+void gshmem_range_push(const char *name)
+{
+    if (ranges)
+        ranges->begin(name ? name : "(no name)");
+}
+
+void gshmem_range_pop(void)
+{
+    if (ranges)
+        ranges->end();
 }

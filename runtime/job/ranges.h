@@ -1,4 +1,4 @@
-/* Marks calls for profilers, where GSHMEM_NVTX asks for it:
+/* Marks calls for profilers, where GSHMEM_NVTX asks for it, and in the trace (GSHMEM_TRACE):
  *
  *     RANGE("gshmem_barrier"); // to the end of the function
  *
@@ -6,31 +6,34 @@
 #ifndef GSHMEM_RUNTIME_JOB_RANGES_H
 #define GSHMEM_RUNTIME_JOB_RANGES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "device/ranges.h"
 
 extern const struct device_ranges *ranges; /* NULL: calls are not marked */
 
-/* By the setting; logs it if ranges are not available. */
+/* By the settings, once a trace has begun; logs it if ranges are not available. */
 void ranges_start(void);
+void ranges_stop(void);
 
-static inline bool range_begin(const char *name)
+static inline const struct device_ranges *range_begin(const char *name)
 {
-    if (__builtin_expect(ranges == NULL, 1))
-        return false;
-    ranges->begin(name);
-    return true;
+    const struct device_ranges *now = ranges;
+
+    if (__builtin_expect(now != NULL, 0))
+        now->begin(name);
+    return now;
 }
 
-static inline void range_end(const bool *begun)
+/* By the table that it began with: the job may have ended meanwhile. */
+static inline void range_end(const struct device_ranges *const *begun)
 {
-    if (__builtin_expect(*begun, 0))
-        ranges->end();
+    if (__builtin_expect(*begun != NULL, 0))
+        (*begun)->end();
 }
 
 #define RANGE(name)                                                                                \
-    __attribute__((cleanup(range_end), unused)) const bool in_range = range_begin(name)
+    __attribute__((cleanup(range_end), unused)) const struct device_ranges *const in_range =       \
+        range_begin(name)
 
 #endif

@@ -37,6 +37,7 @@ struct flight {
     struct flight *next; /* the one issued after it, or the next spare one */
     struct departure *departure; /* NULL: no thread waits for it */
     bool landed;
+    uint64_t id; /* in the trace */
 };
 
 /* What a context has in flight. Positions count what it has issued. `done` is the position up to

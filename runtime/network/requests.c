@@ -1,4 +1,5 @@
 /* Requests of threads to PEs that are not mapped, from post to completion. */
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,12 @@
 #include "runtime/network/wait.h"
 #include "runtime/network/wait_shown.h"
 #include "runtime/node/node.h"
+#include "runtime/trace/trace.h"
 #include "runtime/where/record.h"
+
+static_assert(TRANSPORT_PUT + 1 == (int)TRACE_PUT && TRANSPORT_GET + 1 == (int)TRACE_GET &&
+                  TRANSPORT_ATOMIC + 1 == (int)TRACE_ATOMIC,
+              "trace_op_of");
 
 /* Both are called by the transport, with the lock held. */
 static void depart(void *tag)
@@ -51,6 +57,7 @@ static void requests_land(void *tag, gshmem_status_t status)
 
     if (GSHMEM_UNLIKELY(status || f->departure))
         requests_tell(f, status);
+    trace_event(TRACE_DONE, TRACE_NO_OP, f->pe, f->id, (uint64_t)status, 0);
     f->landed = true;
     for (f = p->first; f && f->landed; f = p->first) {
         p->first = f->next;
@@ -143,6 +150,29 @@ static void show_pending(const struct wait *w, struct where_wait *record)
              requests == 1 ? "answer" : "answers", n->remote ? n->remote->ops->name : "local");
 }
 
+/* Posts it; meanwhile the transport knows the id of the operation. */
+static __attribute__((noinline)) gshmem_status_t
+requests_post_traced(struct network *n, const struct transport_request *r)
+{
+    struct flight *f = r->tag;
+
+    trace_operation = f->id;
+    const gshmem_status_t status = n->remote->ops->post(n->remote, r);
+    trace_operation = 0;
+    return status;
+}
+
+static __attribute__((noinline)) gshmem_status_t
+requests_begin_traced(struct network *n, const struct transport_request *r)
+{
+    struct flight *f = r->tag;
+
+    f->id = trace_next_id();
+    trace_event(TRACE_POSTED, trace_op_of(r->kind), r->pe, f->id,
+                trace_at(r->segment, r->offset), r->bytes);
+    return requests_post_traced(n, r);
+}
+
 /* Where the queue to that PE is full: makes progress until the transport takes the request. With
  * the lock held. */
 static gshmem_status_t post_when_there_is_room(struct network *n, struct transport_request *request,
@@ -162,7 +192,8 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
         status = events && round % 64 ? GSHMEM_OK : wait_step(&w);
         network_enter(n);
         if (!status)
-            status = n->remote->ops->post(n->remote, request);
+            status = trace_is_on() ? requests_post_traced(n, request)
+                                   : n->remote->ops->post(n->remote, request);
     }
     wait_end(&w);
     return status;
@@ -205,7 +236,8 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
     request->sent = departure ? depart : NULL;
     request->done = requests_land;
     request->tag = flight;
-    gshmem_status_t status = n->remote->ops->post(n->remote, request);
+    gshmem_status_t status = trace_is_on() ? requests_begin_traced(n, request)
+                                           : n->remote->ops->post(n->remote, request);
     if (GSHMEM_UNLIKELY(status))
         return post_on(n, request, status, call);
     mutex_give(&n->lock);

@@ -17,6 +17,7 @@
 #include "runtime/node/node.h"
 #include "runtime/node/threads.h"
 #include "runtime/node/where_page.h"
+#include "runtime/trace/trace.h"
 
 enum { US = 1000, MS = 1000 * US };
 
@@ -239,6 +240,16 @@ static uint64_t keep_for(struct wait *w, uint64_t now)
     return now < thread.contended_until ? KEEP_CONTENDED_NS : regime.keep_ns;
 }
 
+static __attribute__((noinline)) void wait_trace(const struct wait *w)
+{
+    const enum trace_awaited awaited = w->team == WAIT_FOR_NETWORK    ? TRACE_NETWORK
+                                       : w->only == WAIT_FOR_UPDATE ? TRACE_VARIABLE
+                                                                     : TRACE_PEERS;
+
+    trace_event(TRACE_WAIT, TRACE_NO_OP, w->only >= 0 ? w->only : -1, awaited, trace_name(w->what),
+                0);
+}
+
 /* Whether it is time to sleep. A yield lets run only threads of the same control group or session:
  * PEs of another container get the CPU when the system takes it from all of these, after 1 to 2 ms.
  * That a yield comes back at once says nothing of them. */
@@ -249,6 +260,8 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
         w->served = 0;
         w->reported = false;
         w->record = where_page_claim(job->node, w->what, now);
+        if (trace_is_on() && w->record)
+            wait_trace(w);
     }
     if (w->has_served)
         w->served = now;

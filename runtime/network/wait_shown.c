@@ -14,6 +14,7 @@
 #include "runtime/network/wait.h"
 #include "runtime/node/node.h"
 #include "runtime/node/where_page.h"
+#include "runtime/trace/trace.h"
 
 static_assert((int)SEGMENT_HEAP == (int)WHERE_SEGMENT_HEAP, "a page is read by other programs");
 
@@ -110,6 +111,7 @@ void wait_show(struct wait *w, uint64_t now)
 
 void wait_forget(struct wait *w)
 {
+    trace_event(TRACE_WAKE, TRACE_NO_OP, -1, 0, 0, 0);
     where_page_release(job->node, w->record);
     w->record = NULL;
 }

@@ -162,7 +162,6 @@ gshmem_status_t device_start(struct job *j, add_module_fn *add, remove_module_fn
 
     config.add_module = add;
     config.remove_module = remove;
-    ranges_start();
     if (asked == CHOICE_DEVICE_CUDA || (asked == CHOICE_DEVICE_AUTO && kernels)) {
         status = open_cuda(j, &config, asked == CHOICE_DEVICE_CUDA);
         if (!status && j->device)

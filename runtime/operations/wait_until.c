@@ -16,6 +16,7 @@
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
 #include "runtime/where/record.h"
+#include "runtime/trace/trace.h"
 
 /* ---- One variable ---- */
 
@@ -175,6 +176,7 @@ gshmem_status_t wait_until_wait_for(const char *call, enum gshmem_type type, con
         status = wait_step(&w);
         *seen = wait_until_load(type, at);
     } while (!range_has(&r, *seen) && !status);
+    trace_event(TRACE_SEEN, TRACE_NO_OP, -1, *seen, (uint64_t)(uintptr_t)at, type_bytes(type));
     wait_end(&w);
     return range_has(&r, *seen) ? device_settle()
                                 : wait_until_fail_alone(call, status, type, at, &r, *seen);

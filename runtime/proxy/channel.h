@@ -38,6 +38,7 @@ struct proxy_channel {
         bool reported;       /* whether it was reported */
     } watched;
 
+    uint32_t stream; /* its number in ids of the trace, from 1 */
     uint64_t *tail, *done, *failed; /* as in struct gshmem_device_channel; only the proxy writes
                                        them */
 };

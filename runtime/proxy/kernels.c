@@ -12,6 +12,7 @@
 #include "runtime/proxy/parts.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
+#include "runtime/trace/trace.h"
 
 static gshmem_status_t kernels_make_tables(struct device *d, struct kernels *k, int n_pes)
 {
@@ -77,8 +78,10 @@ static gshmem_status_t kernels_make(struct job *j)
     if (channels & (channels - 1))
         return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_CHANNELS=%lld: it must be a power of two",
                     (long long)channels);
-    /* Where objects are checked, kernels reach none by themselves: the proxy compares. */
-    k->mapped = settings_number(SETTING_MAPPED) == CHOICE_MAPPED_ON && !j->checked;
+    /* Where objects are checked, kernels reach none by themselves: the proxy compares; and where
+     * operations are traced, they are seen there. */
+    k->mapped =
+        settings_number(SETTING_MAPPED) == CHOICE_MAPPED_ON && !j->checked && !trace_is_on();
     if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
         (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep,
                                 kernels_look_after_all)) ||

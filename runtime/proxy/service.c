@@ -25,6 +25,7 @@
 #include "runtime/node/node.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
+#include "runtime/trace/trace.h"
 #include "transport/optional.h"
 
 enum { SHOWN_NS = 300 * 1000 * 1000 }; /* how long commands stall before gshmem-where is told */
@@ -106,6 +107,16 @@ static gshmem_status_t service_flush(void *context)
     return d->ops->flush(d);
 }
 
+/* What the local transport does, it does in post, but for what is large, or a device's. */
+static __attribute__((noinline)) void trace_copied(const struct transport_request *r)
+{
+    trace_event(TRACE_COPIED, trace_op_of(r->kind), r->pe, trace_operation,
+                trace_at(r->segment, r->offset), r->bytes);
+    if (r->kind == TRANSPORT_PUT && r->signal_op)
+        trace_event(TRACE_COPIED_SIGNAL, TRACE_SIGNAL, r->pe, trace_operation,
+                    trace_at(r->signal_segment, r->signal_offset), sizeof(uint64_t));
+}
+
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
     struct service *s = context;
@@ -119,7 +130,10 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
                              request->pe);
     if (!here && !network_has_met(n, request->pe))
         return TRANSPORT_FULL;
-    return t->ops->post(t, request);
+    const gshmem_status_t status = t->ops->post(t, request);
+    if (trace_is_on() && here && !status)
+        trace_copied(request);
+    return status;
 }
 
 /* What does not fit is not raised: of many failures at once the first few are enough. */
@@ -168,6 +182,7 @@ gshmem_status_t service_add_channel(struct service *s, struct proxy_channel *c)
     c->way = &s->way;
     channel_begin(c);
     mutex_take(&s->network->lock);
+    c->stream = s->streams++ % TRACE_STREAMS + 1;
     if (s->channels == s->channels_room) {
         int room = s->channels_room ? 2 * s->channels_room : 8;
         struct proxy_channel **more = realloc(s->channel, (size_t)room * sizeof *more);

@@ -28,6 +28,7 @@ struct service {
     struct proxy_way way; /* the means to carry out commands of kernels */
     struct proxy_channel **channel;
     int channels;
+    uint32_t streams; /* channels there have been so far, for ids of the trace */
     int channels_room;
     uint32_t *asleep; /* shared with kernels: whether the proxy has to be woken */
     struct pages pages;

@@ -12,6 +12,7 @@
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
 #include "runtime/node/node.h"
+#include "runtime/trace/trace.h"
 
 static const char *const collective_name[COLLECTIVE_COUNT] = {
     [COLLECTIVE_REFUSED] = "a call with bad arguments",
@@ -48,6 +49,24 @@ struct group *group_create(int n, int my, const int *pe, int cpus)
      * read, dissemination reads fewer (docs/decisions/0006). */
     g->meet = g->oversubscribed ? meet_central : n <= 8 ? meet_flat : meet_dissemination;
     return g;
+}
+
+/* A round has a number and a team. Teams of different members may have the same handle: the first
+ * member tells them apart. */
+static gshmem_status_t group_meet_traced(struct group *g, uint32_t signature, const char *call)
+{
+    const uint64_t round = trace_round(g->team, g->pe[0], g->round);
+
+    trace_event(TRACE_ROUND, TRACE_NO_OP, -1, round, trace_name(call), 0);
+    const gshmem_status_t status = g->traced(g, signature, call);
+    trace_event(TRACE_MET, TRACE_NO_OP, -1, round, (uint64_t)status, 0);
+    return status;
+}
+
+void group_trace(struct group *g)
+{
+    g->traced = g->meet;
+    g->meet = group_meet_traced;
 }
 
 void group_destroy(struct group *g)

@@ -59,6 +59,8 @@ struct group {
     gshmem_team_t team;       /* for reports */
     const int *pe;            /* [n]: PEs of the job, for reports */
     gshmem_status_t (*meet)(struct group *g, uint32_t signature, const char *call);
+    gshmem_status_t (*traced)(struct group *g, uint32_t signature, const char *call); /* if rounds
+                                                       go into the trace: what `meet` calls */
     struct team_sync *sync[]; /* [n]: each member's block, mapped here */
 };
 
@@ -102,6 +104,8 @@ static inline uint64_t signature_mix(uint64_t hash, uint64_t value)
  * state. NULL: out of memory. */
 struct group *group_create(int n, int my, const int *pe, int cpus);
 void group_destroy(struct group *g);
+/* From now on its rounds go into the trace. */
+void group_trace(struct group *g);
 
 /* The three algorithms of a round; runtime/collectives/table.c says which is used when. */
 gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call);

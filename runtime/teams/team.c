@@ -13,6 +13,7 @@
 #include "runtime/teams/group.h"
 #include "runtime/teams/internode.h"
 #include "runtime/teams/observer.h"
+#include "runtime/trace/trace.h"
 
 size_t team_system_bytes(void)
 {
@@ -74,8 +75,9 @@ static bool team_make_tables(struct job *j, struct team *t)
         .my_pe = t->my_pe,
         .team = GSHMEM_TEAM_INVALID,
     };
-    /* Where objects are checked, calls find none in the views, and so go out of line. */
-    if (j->checked)
+    /* Where objects are checked, or operations traced, calls find none in the views, and so go out
+     * of line. */
+    if (j->checked || trace_is_on())
         t->view.heap.bytes = t->view.data.bytes = 0;
     return true;
 }
@@ -88,8 +90,11 @@ struct team *team_create(struct job *j, int *members, int n, const char *call)
         const int cpus = j->node->oversubscribed ? node_cpus(j->node) : 0;
         *t = (struct team){.id = GSHMEM_TEAM_INVALID, .n_pes = n, .members = members};
         if (team_make_tables(j, t) && (t->group = group_create(n, t->my_pe, members, cpus)) &&
-            internode_prepare(t->group, j) && j->observer->make_team(j, t))
+            internode_prepare(t->group, j) && j->observer->make_team(j, t)) {
+            if (trace_is_on())
+                group_trace(t->group);
             return t;
+        }
         team_free(j, t);
     } else {
         free(members);

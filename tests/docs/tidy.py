@@ -24,10 +24,11 @@ BELOW = {
     "include": [],
     "runtime/base": ["include"],
     "runtime/where": ["runtime/base", "include"],
+    "runtime/trace": ["runtime/base", "include"],
     "bootstrap": ["runtime/base", "include", "runtime/where"],
     "device": ["runtime/base", "include"],
-    "transport": ["runtime/base", "include", "device"],
-    "runtime/job": ["bootstrap", "device", "transport", "runtime/where", "runtime/base", "include"],
+    "transport": ["runtime/base", "include", "device", "runtime/trace"],
+    "runtime/job": ["bootstrap", "device", "transport", "runtime/where", "runtime/trace", "runtime/base", "include"],
 }
 LAYERS = [
     "runtime/job",

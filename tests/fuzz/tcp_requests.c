@@ -285,6 +285,8 @@ static void model_stream(const uint8_t *data, size_t bytes)
             model_atomic(&f);
         } else if (f.kind == FRAME_ACK) {
             said.refused = f.offset != 0; /* nothing was said that could be */
+        } else if (f.kind == FRAME_TRACE) {
+            /* it changes nothing, but in a trace */
         } else if (f.kind == FRAME_FAILED) {
             said.refused = f.offset >= PES;
             said.tellings += !said.refused;
@@ -587,6 +589,7 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
     }
     n += right_requests(data + n);
     REQUEST("", .kind = FRAME_ACK);
+    REQUEST("", .kind = FRAME_TRACE, .offset = 7);
     REQUEST("", .kind = FRAME_GOODBYE);
     return n;
 }

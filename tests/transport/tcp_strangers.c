@@ -261,7 +261,7 @@ static void requests_that_break_the_rules(void)
 {
 #define BAD(...) bad_request((struct request_frame){__VA_ARGS__})
     BAD(.kind = 0);
-    BAD(.kind = FRAME_ACK + 1);
+    BAD(.kind = FRAME_TRACE + 1);
     BAD(.kind = FRAME_ACK, .offset = 1);
     BAD(.kind = FRAME_MESSAGE, .bytes = TRANSPORT_NOTE_MAX + 1);
     BAD(.kind = FRAME_FAILED, .offset = PES);

@@ -14,7 +14,8 @@
  *
  * Requests are numbered from 1 by their place, and are carried out in order. A response to number n
  * says that all up to n have been carried out, so that a put needs no response of its own.
- * Unordered puts are numbered in the same way, apart from requests.
+ * Unordered puts are numbered in the same way, apart from requests. Where the initiator traces
+ * (GSHMEM_TRACE), a frame with the operation's id goes before each request.
  *
  * Encoders and decoders stand side by side; a decoder reports what no PE of this version sends. */
 #ifndef GSHMEM_TRANSPORT_TCP_FRAME_H
@@ -28,7 +29,7 @@
 #include "transport/transport.h"
 
 enum {
-    FRAME_VERSION = 6,
+    FRAME_VERSION = 7,
     HELLO_BYTES = 64, /* and a proof */
     NONCE_BYTES = 32,
     PROOF_BYTES = 32,
@@ -108,6 +109,7 @@ enum frame_kind {
     FRAME_FAILED,  /* without number and response: the PE `offset` has failed */
     FRAME_MESSAGE, /* likewise: `bytes` bytes follow, for the transport that uses this one */
     FRAME_ACK,     /* likewise: the first `offset` unordered puts have been carried out */
+    FRAME_TRACE,   /* likewise: the next request is of the operation with the id `offset` */
 };
 
 struct request_frame {
@@ -123,6 +125,7 @@ struct request_frame {
     uint64_t bytes; /* of the data: behind this frame (put), or requested (get) */
     uint64_t a;     /* operand, or the signal's offset */
     uint64_t b;     /* compare, or the signal's value */
+    uint64_t trace; /* not on the wire: the operation's id, or 0 */
 };
 
 static inline void request_encode(unsigned char out[REQUEST_BYTES], const struct request_frame *f)
@@ -154,7 +157,7 @@ static inline bool request_decode(const unsigned char in[REQUEST_BYTES], struct 
         .b = frame_get64(in + 32),
     };
     bool may_have_more = f->kind == FRAME_PUT && f->signal_op == 0;
-    return f->kind >= FRAME_PUT && f->kind <= FRAME_ACK && f->more <= may_have_more &&
+    return f->kind >= FRAME_PUT && f->kind <= FRAME_TRACE && f->more <= may_have_more &&
            f->unasked <= (f->kind == FRAME_PUT);
 }
 

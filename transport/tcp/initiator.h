@@ -16,6 +16,7 @@
 #ifndef GSHMEM_TRANSPORT_TCP_INITIATOR_H
 #define GSHMEM_TRANSPORT_TCP_INITIATOR_H
 
+#include "runtime/trace/trace.h"
 #include "transport/tcp/greeting.h"
 #include "transport/tcp/state.h"
 
@@ -124,8 +125,10 @@ static inline struct pending *pending_of(struct initiator *to, uint64_t number)
 /* Whether the queue has room for a request with so many bytes of copied data. */
 static inline bool initiator_has_room(const struct initiator *to, uint64_t copied)
 {
+    const uint64_t frames = trace_is_on() ? 2 * REQUEST_BYTES : REQUEST_BYTES;
+
     return to->posted - to->completed < PENDING_MOST &&
-           queue_has_room(&to->out, REQUEST_BYTES + copied, 2);
+           queue_has_room(&to->out, frames + copied, 2);
 }
 
 /* ---- initiator_pending.c ---- */

@@ -1,5 +1,6 @@
 /* Requests of this PE that await a response. */
 #define _GNU_SOURCE
+#include "runtime/trace/trace.h"
 #include "transport/tcp/initiator.h"
 
 /* A put may have been sent in parts. A part that fails takes the next part with it, and the last
@@ -22,6 +23,20 @@ bool pending_is_for_device(const struct tcp *t, const struct transport_request *
 {
     return r->kind == TRANSPORT_GET && r->bytes && !(r->flags & TRANSPORT_KEPT) &&
            t->config.on_device(t->config.context, r->local, r->bytes);
+}
+
+/* The id of the operation goes before its request. */
+static __attribute__((noinline)) void pending_trace(struct initiator *to,
+                                                    const struct transport_request *r)
+{
+    unsigned char frame[REQUEST_BYTES];
+
+    request_encode(frame,
+                   &(struct request_frame){.kind = FRAME_TRACE, .offset = trace_operation});
+    queue_add_copy(&to->out, frame, sizeof frame);
+    trace_event(TRACE_SENT, trace_op_of(r->kind), r->pe, trace_operation,
+                trace_at(r->segment, r->offset), r->bytes);
+    trace_operation = 0; /* of several parts the first has it */
 }
 
 struct pending *pending_add(struct tcp *t, struct initiator *to, const struct transport_request *r,
@@ -63,6 +78,8 @@ struct pending *pending_add(struct tcp *t, struct initiator *to, const struct tr
         w->due = r->old ? RESPONSE_VALUE : RESPONSE_DONE;
         break;
     }
+    if (trace_is_on() && trace_operation)
+        pending_trace(to, r);
     request_encode(frame, &f);
     queue_add_copy(&to->out, frame, sizeof frame);
     if (r->kind != TRANSPORT_PUT || r->bytes == 0)

@@ -18,6 +18,7 @@
 #ifndef GSHMEM_TRANSPORT_TCP_TARGET_H
 #define GSHMEM_TRANSPORT_TCP_TARGET_H
 
+#include "runtime/trace/trace.h"
 #include "transport/segment.h"
 #include "transport/tcp/state.h"
 
@@ -83,6 +84,7 @@ struct target {
     bool is_staging; /* it is in the list targets.staging */
     struct target *next_staging;
 
+    uint64_t traced;         /* the id of the operation whose request comes next; 0: not known */
     uint64_t unordered_sent; /* unordered puts that this PE has sent on this stream, */
     uint64_t unordered_done; /* and how many of them the peer has acknowledged */
 
@@ -117,6 +119,8 @@ static inline bool target_has_room(const struct target *from)
 
 /* ---- target_execute.c ---- */
 
+/* What is carried out now goes into the trace. */
+void target_trace(const struct target *from, const struct request_frame *f);
 /* The data of a put is in its place: stores its signal, if it has one. */
 static inline void target_end_put(struct tcp *t, struct target *from, const struct request_frame *f)
 {
@@ -125,6 +129,8 @@ static inline void target_end_put(struct tcp *t, struct target *from, const stru
         from->awaited = from->executed;
     from->signalled = f->signal_op;
     t->events++;
+    if (trace_is_on())
+        target_trace(from, f);
     if (f->signal_op)
         segment_signal(
             (uint64_t *)(void *)segment_at_aligned(&t->config, f->signal_segment, f->a, 8),

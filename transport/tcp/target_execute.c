@@ -2,7 +2,21 @@
  * checked. */
 #include "gshmem/rma.h"
 #include "runtime/base/atomic_type.h"
+#include "runtime/trace/trace.h"
 #include "transport/tcp/target.h"
+
+void target_trace(const struct target *from, const struct request_frame *f)
+{
+    const enum trace_op op = f->kind == FRAME_PUT   ? TRACE_PUT
+                             : f->kind == FRAME_GET ? TRACE_GET
+                                                    : TRACE_ATOMIC;
+
+    trace_event(TRACE_EFFECT, op, from->pe, f->trace, trace_at(f->segment, f->offset),
+                f->bytes);
+    if (f->kind == FRAME_PUT && f->signal_op)
+        trace_event(TRACE_SIGNALED, TRACE_SIGNAL, from->pe, f->trace,
+                    trace_at(f->signal_segment, f->a), 8);
+}
 
 void target_execute_get(struct tcp *t, struct target *from, const struct request_frame *f)
 {
@@ -10,6 +24,8 @@ void target_execute_get(struct tcp *t, struct target *from, const struct request
 
     from->executed++;
     t->events++;
+    if (trace_is_on())
+        target_trace(from, f);
     target_respond_last(from, RESPONSE_DATA, f->bytes);
     if (f->bytes && f->bytes <= COPY_MOST)
         queue_add_copy(&from->out, at, f->bytes);
@@ -23,6 +39,8 @@ void target_execute_atomic(struct tcp *t, struct target *from, const struct requ
 
     from->executed++;
     t->events++;
+    if (trace_is_on())
+        target_trace(from, f);
     target_respond_last(
         from, RESPONSE_VALUE,
         t->config.apply(t->config.context, (enum gshmem_amo)f->amo, f->type, at, f->a, f->b));

@@ -128,11 +128,13 @@ static bool take_request(struct tcp *t, struct target *from)
         return target_refuse(t, from, "a request that is none of this version's");
     if (f.kind == FRAME_MESSAGE && !from->goodbye)
         return target_take_message(t, from, &f);
+    f.trace = from->traced;
     if ((deferred_any(from) && overtakes_copies(t, &f)) || target_must_wait(t, from, &f))
         return true; /* it stays in the buffer */
     from->in.first += REQUEST_BYTES;
     if (from->goodbye)
         return target_refuse(t, from, "a request after its goodbye");
+    from->traced = f.kind == FRAME_TRACE ? f.offset : 0;
     switch (f.kind) {
     case FRAME_PUT:
         return begin_put(t, from, &f);
@@ -140,6 +142,8 @@ static bool take_request(struct tcp *t, struct target *from)
         return take_get(t, from, &f);
     case FRAME_ATOMIC:
         return take_atomic(t, from, &f);
+    case FRAME_TRACE:
+        return true;
     case FRAME_ACK:
         return unordered_take_ack(t, from, f.offset);
     case FRAME_FAILED:

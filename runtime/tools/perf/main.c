@@ -3,6 +3,7 @@
 
 #include "../../base/printed.h"
 #include "measure.h"
+#include "plot.h"
 #include "report.h"
 #include "startup.h"
 #include <library.h>
@@ -44,6 +45,10 @@ static bool main_run(const struct options *o)
 
     if (!bench_start(&b, o))
         return false;
+    if (o->plot && b.run.pe == 0 && !plot_begin(o->plot)) {
+        bench_stop(&b);
+        return false;
+    }
     if (b.run.pe == 0)
         report_begin(&b);
     bool good = measure_all(&b);
@@ -70,6 +75,8 @@ int main(int argc, char **argv)
 
     if (startup() != 0)
         return 1;
+    const bool is_first = lib_my_pe() == 0;
+    o.csv |= understood && o.plot;
     if (!understood) {
         status = 2;
         if (lib_my_pe() == 0)
@@ -81,5 +88,7 @@ int main(int argc, char **argv)
         status = main_run(&o) ? 0 : 1;
     }
     lib_finalize();
+    if (o.plot && !status && is_first && !plot_end(o.plot))
+        status = 1;
     return printed(LIB_PROGRAM, status);
 }

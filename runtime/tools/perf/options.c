@@ -43,6 +43,12 @@ static bool take_format(struct options *o, const char *value)
     return o->csv || !strcmp(value, "text");
 }
 
+static bool take_plot(struct options *o, const char *value)
+{
+    o->plot = value;
+    return value[0] != 0;
+}
+
 static bool parse_whole(const char *text, long least, long most, long *out)
 {
     char *end;
@@ -151,6 +157,8 @@ static const struct {
     {"--percentiles", "LIST", take_percentiles, "names out of median,min,max,mean,p99,p99.9,…",
      "the columns (median,min,p99), also max, mean, and any pNN"},
     {"--format", "text|csv", take_format, "text or csv", "how PE 0 prints (text)"},
+    {"--plot", "FOLDER", take_plot, "a folder",
+     "print nothing, and draw the results, which are left in FOLDER/results.csv (gshmem-plot)"},
     {"--list", NULL, take_list, "", "list the benchmarks and end"},
     {"--version", NULL, take_version, "", "name the library that is measured, and end"},
     {"--help", NULL, take_help, "", "print this and end (also -h)"},

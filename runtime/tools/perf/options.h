@@ -17,6 +17,7 @@ struct options {
     bool version;
     bool list;
     bool csv;
+    const char *plot; /* the folder for pictures; NULL: none are drawn */
     bool each;       /* time single operations, not blocks of them */
     int rounds;      /* blocks measured */
     int least;       /* operations measured, where they are timed one by one */

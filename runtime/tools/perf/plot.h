@@ -1,0 +1,12 @@
+/* Pictures of the results: gshmem-perf --plot. */
+#ifndef PERF_PLOT_H
+#define PERF_PLOT_H
+
+#include <stdbool.h>
+
+/* What is printed from now on goes to FOLDER/results.csv. false: a line has said why it cannot. */
+bool plot_begin(const char *folder);
+/* Has gshmem-plot draw it. */
+bool plot_end(const char *folder);
+
+#endif

@@ -1,0 +1,146 @@
+/* The trace in Chrome's format, which Perfetto opens: a process for each PE, calls and waits as
+ * slices, the steps of an operation as short slices that arrows connect. Times are microseconds. */
+#include <string.h>
+
+#include "runtime/trace/traced.h"
+
+/* Names are texts of the program's. */
+static void json_text(FILE *to, const char *text)
+{
+    putc('"', to);
+    for (; *text; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            fprintf(to, "\\%c", c);
+        else if (c < 0x20 || c >= 0x7f)
+            fprintf(to, "\\u%04x", c);
+        else
+            putc(c, to);
+    }
+    putc('"', to);
+}
+
+static void begin_event(FILE *to, bool *first, const char *phase, int pe, uint32_t thread)
+{
+    fprintf(to, "%s\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%u", *first ? "" : ",", phase, pe, thread);
+    *first = false;
+}
+
+static void write_meta(FILE *to, bool *first, const struct traced_pe *p)
+{
+    char name[200];
+
+    begin_event(to, first, "M", p->pe, 0);
+    snprintf(name, sizeof name, "PE %d on %s (%s)", p->pe, p->head->host, p->head->program);
+    fputs(",\"name\":\"process_name\",\"args\":{\"name\":", to);
+    json_text(to, name);
+    fputs("}}", to);
+    begin_event(to, first, "M", p->pe, 0);
+    fprintf(to, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%d}}", p->pe);
+    for (uint32_t i = 0; i < p->threads; i++) {
+        const bool is_main = p->thread[i].number == p->head->pid;
+        begin_event(to, first, "M", p->pe, p->thread[i].number);
+        fputs(",\"name\":\"thread_name\",\"args\":{\"name\":", to);
+        json_text(to, is_main ? "main thread" : p->thread[i].name);
+        fputs("}}", to);
+    }
+}
+
+static const char *json_category(const struct interval *i)
+{
+    return i->is_wait ? "wait" : i->round ? "round" : "call";
+}
+
+static void write_interval(FILE *to, bool *first, const struct traced *t, const struct intervals *s,
+                           const struct interval *i)
+{
+    static const char *const awaited[] = {"PEs", "network", "variable"};
+    const struct traced_pe *p = &t->pe[i->pe];
+
+    begin_event(to, first, "X", p->pe, p->thread[i->thread].number);
+    fprintf(to, ",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f,\"name\":", json_category(i),
+            i->begin / 1e3, (i->end - i->begin) / 1e3);
+    json_text(to, i->is_wait ? "waiting" : i->round ? "round" : i->name);
+    fputs(",\"args\":{", to);
+    if (i->is_wait)
+        fprintf(to, "\"for\":\"%s\"", awaited[i->awaited <= TRACE_VARIABLE ? i->awaited : 0]);
+    if (i->is_open)
+        fprintf(to, "%s\"end\":\"of the trace\"", i->is_wait ? "," : "");
+    if (i->round && !i->is_open) {
+        const struct cause last = intervals_cause(s, t, i);
+        fprintf(to, "\"team\":%u,\"round\":%u,\"last\":%d", (unsigned)(i->round >> 52),
+                (unsigned)i->round, last.pe < 0 ? -1 : t->pe[last.pe].pe);
+    }
+    fputs("}}", to);
+}
+
+static const char *const step_name[TRACE_WHATS] = {
+    [TRACE_POSTED] = "posted",
+    [TRACE_COMMAND] = "command",
+    [TRACE_TAKEN] = "taken by the proxy",
+    [TRACE_SENT] = "queued for the network",
+    [TRACE_EFFECT] = "carried out",
+    [TRACE_COPIED] = "copied",
+    [TRACE_SIGNALED] = "signal updated",
+    [TRACE_COPIED_SIGNAL] = "signal updated",
+    [TRACE_DONE] = "done",
+};
+
+static void write_step(FILE *to, bool *first, const struct traced *t, const struct step *s,
+                       const char *op)
+{
+    const struct traced_pe *p = &t->pe[s->pe];
+    const struct trace_event *e = s->item->event;
+    const enum trace_what what = item_what(s->item);
+
+    begin_event(to, first, "X", p->pe, p->thread[s->item->thread].number);
+    fprintf(to,
+            ",\"cat\":\"operation\",\"ts\":%.3f,\"dur\":0,\"name\":\"%s: %s\",\"args\":{"
+            "\"id\":\"%llx\",\"peer\":%d",
+            s->ns / 1e3, op, step_name[what], (unsigned long long)s->id, item_peer(s->item));
+    if (what == TRACE_DONE)
+        fprintf(to, ",\"status\":%llu}}", (unsigned long long)e->at);
+    else
+        fprintf(to, ",\"segment\":%u,\"offset\":%llu,\"bytes\":%u}}", (unsigned)(e->at >> 56),
+                (unsigned long long)(e->at & UINT64_C(0xffffffffffffff)), e->bytes);
+}
+
+/* An arrow through the steps of one operation. */
+static void write_flow(FILE *to, bool *first, const struct traced *t, const struct step *s,
+                       size_t n)
+{
+    const char *op = traced_op(item_op(s[0].item));
+
+    for (size_t i = 0; i < n; i++)
+        write_step(to, first, t, &s[i], op);
+    for (size_t i = 0; i < n && n > 1; i++) {
+        const struct traced_pe *p = &t->pe[s[i].pe];
+        begin_event(to, first, i == 0 ? "s" : i == n - 1 ? "f" : "t", p->pe,
+                    p->thread[s[i].item->thread].number);
+        fprintf(to, ",\"cat\":\"operation\",\"ts\":%.3f,\"id\":\"%llx\",\"name\":\"%s\"%s}",
+                s[i].ns / 1e3, (unsigned long long)s[i].id, op,
+                i == n - 1 ? ",\"bp\":\"e\"" : "");
+    }
+}
+
+bool json_write(const struct traced *t, const struct intervals *s, FILE *to)
+{
+    bool first = true;
+
+    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", to);
+    for (int i = 0; i < t->n; i++)
+        write_meta(to, &first, &t->pe[i]);
+    for (size_t i = 0; i < s->n; i++)
+        write_interval(to, &first, t, s, &s->of[i]);
+    for (size_t i = 0, n; i < t->steps; i += n) {
+        n = 1;
+        while (i + n < t->steps && t->step[i + n].id == t->step[i].id)
+            n++;
+        write_flow(to, &first, t, &t->step[i], n);
+    }
+    fprintf(to,
+            "\n],\"otherData\":{\"job\":\"%016llx\",\"PEs\":%d,\"traces\":%d,"
+            "\"clocks\":%d,\"clock error in ns\":%.0f}}\n",
+            (unsigned long long)t->job, t->n_pes, t->n, t->clocks, t->error);
+    return fflush(to) == 0 && !ferror(to);
+}

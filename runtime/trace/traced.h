@@ -1,0 +1,153 @@
+/* Traces as gshmem-trace has read them: all PEs of a job, on one clock. */
+#ifndef GSHMEM_RUNTIME_TRACE_TRACED_H
+#define GSHMEM_RUNTIME_TRACE_TRACED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "runtime/trace/format.h"
+
+/* An event, with its time since the job began. */
+struct item {
+    double ns;
+    const struct trace_event *event;
+    uint32_t thread; /* index in the PE's `thread` */
+};
+
+struct traced_thread {
+    uint32_t number; /* as the system numbers it */
+    char name[17];
+};
+
+struct traced_pe {
+    int pe;
+    const struct trace_head *head;
+    const struct trace_chunk *chunk;
+    uint32_t chunks; /* that the file has */
+    size_t mapped;
+    struct item *item; /* by time */
+    size_t n;
+    struct traced_thread *thread;
+    uint32_t threads;
+    double rate;   /* ns in a tick */
+    int clock;     /* PEs with the same number have the same CLOCK_MONOTONIC */
+    double begin, end; /* ns: the first and the last event, or the end of the job */
+    uint64_t overwritten; /* events that were, or found no room */
+};
+
+struct traced {
+    int n_pes;
+    int n; /* traces, of as many PEs */
+    uint64_t job;
+    struct traced_pe *pe; /* by number */
+    int *at;              /* [n_pes]: index in `pe`; -1: there is no trace of it */
+    int clocks;
+    double error; /* ns: how wrong the offsets between clocks may be */
+    double zero;  /* ns of the first PE's clock: when the job began */
+    struct step *step; /* of operations, by id and time */
+    size_t steps;
+};
+
+/* A step of an operation. */
+struct step {
+    uint64_t id;
+    double ns;
+    int pe; /* index in traced.pe */
+    const struct item *item;
+};
+
+static inline enum trace_what item_what(const struct item *i)
+{
+    return (enum trace_what)(i->event->kind >> 27);
+}
+
+static inline enum trace_op item_op(const struct item *i)
+{
+    return (enum trace_op)(i->event->kind >> 24 & 7);
+}
+
+static inline int item_peer(const struct item *i)
+{
+    const uint32_t peer = i->event->kind & TRACE_NOBODY;
+
+    return peer == TRACE_NOBODY ? -1 : (int)peer;
+}
+
+static inline bool item_is_step(const struct item *i)
+{
+    return item_what(i) >= TRACE_POSTED && item_what(i) < TRACE_WHATS;
+}
+
+/* The text of a name's number; never NULL. */
+const char *traced_name(const struct traced_pe *p, uint64_t number);
+const char *traced_op(enum trace_op op);
+
+/* load.c: the traces of the folder, of the job with that number or of the only one there (0).
+ * false: a line has said why not. */
+bool traced_load(struct traced *t, const char *folder, uint64_t job);
+void traced_free(struct traced *t);
+/* clocks.c: moves the times of all PEs to the clock of the first one. */
+void traced_align(struct traced *t);
+/* The steps of the operation with that id: how many, from *first on. */
+size_t traced_steps(const struct traced *t, uint64_t id, const struct step **first);
+
+/* ---- intervals.c ---- */
+
+/* What a thread was in: a call, a round of a team, or the part of a wait that is behind its
+ * spin. */
+struct interval {
+    double begin, end;
+    const char *name;
+    int pe; /* index in traced.pe */
+    uint32_t thread;
+    int depth;     /* 0: the program called it */
+    bool is_wait;
+    bool is_open;  /* the trace ends within it */
+    enum trace_awaited awaited; /* of a wait */
+    int only;                   /* of a wait: the one PE that is waited for, or -1 */
+    uint64_t round; /* of a team; 0: it is none */
+    const struct item *seen;    /* of a wait for a variable: what ended it, or NULL */
+};
+
+/* An update of the memory of a PE. */
+struct update {
+    const struct step *step;
+    int target; /* index in traced.pe */
+};
+
+struct arrival {
+    uint64_t round;
+    double ns;
+    int pe; /* index in traced.pe */
+};
+
+struct intervals {
+    struct interval *of; /* by PE, then by end */
+    size_t n;
+    size_t *first; /* [traced.n + 1]: where each PE's begin */
+    struct update *update; /* by target and time */
+    size_t updates;
+    struct arrival *last; /* in each round */
+    size_t rounds;
+};
+
+bool intervals_find(struct intervals *s, const struct traced *t);
+void intervals_free(struct intervals *s);
+
+/* What ended a wait or a round: the PE, when it did so, and by which operation. */
+struct cause {
+    int pe; /* index in traced.pe; -1: it is not known */
+    double ns;
+    const struct step *step; /* NULL: it arrived */
+};
+struct cause intervals_cause(const struct intervals *s, const struct traced *t,
+                             const struct interval *i);
+
+/* ---- What is written ---- */
+
+bool json_write(const struct traced *t, const struct intervals *s, FILE *to);
+void summary_write(const struct traced *t, const struct intervals *s, FILE *to);
+void path_write(const struct traced *t, const struct intervals *s, FILE *to);
+
+#endif

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Pictures of gshmem-plot: as many marks as results, axes with their units, no text over another or outside; and bad input.
+
+    plot.py PLOT"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from xml.etree import ElementTree
+
+SVG = "{http://www.w3.org/2000/svg}"
+HEAD = "library,benchmark,pes,cpus,size,unit,median,min,p99,samples,iterations,timed\n"
+LETTER, LINE = 6.5, 11  # pixels that a letter takes at most, as browsers draw it
+
+
+def plot(*arguments, text=None):
+    return subprocess.run([sys.argv[1], *arguments], input=text, capture_output=True, text=True, timeout=60)
+
+
+def box(t):
+    """Of a text: left, top, right, bottom."""
+    x, y, size = float(t.get("x")), float(t.get("y")), float(t.get("font-size", 12)) / 12
+    width, height = LETTER * size * len(t.text), LINE * size
+    left = x - {"start": 0, "middle": width / 2, "end": width}[t.get("text-anchor")]
+    if t.get("transform"):
+        return x - height, y - width / 2, x, y + width / 2
+    return left, y - height, left + width, y
+
+
+def check(path, marks, units):
+    root = ElementTree.parse(path).getroot()
+    name = os.path.basename(path)
+    drawn = [e for e in root.iter() if e.get("class") == "mark"]
+    assert len(drawn) == marks, f"{name}: {len(drawn)} marks for {marks} results"
+    for e in drawn:
+        assert e.find(f"{SVG}title").text, f"{name}: a mark says nothing"
+    texts = [t for t in root.iter(f"{SVG}text")]
+    for unit in units:
+        assert any(t.text == unit for t in texts), f"{name}: no axis says {unit}"
+    width, height = (float(v) for v in root.get("viewBox").split()[2:])
+    boxes = [(t.text, box(t)) for t in texts]
+    for text, (left, top, right, bottom) in boxes:
+        assert left >= 0 and top >= 0 and right <= width and bottom <= height, f"{name}: {text!r} is cut off"
+    for i, (a, (l1, t1, r1, b1)) in enumerate(boxes):
+        for b, (l2, t2, r2, b2) in boxes[:i]:
+            assert r1 <= l2 or r2 <= l1 or b1 <= t2 or b2 <= t1, f"{name}: {a!r} is over {b!r}"
+
+
+def results(library, factor, sizes):
+    rows = [f"{library},put,2,2,{size},ns,{factor * (size + 100)},{factor * size + 1},{factor * (size + 900)},20,9,block\n"
+            for size in sizes]
+    rows += [f"{library},put_bw,2,2,{size},GB/s,{factor * 0.3},{factor * 0.2},,20,9,block\n" for size in sizes[:3]]
+    rows += [f"{library},barrier_all,2,2,,ns,{factor * 180},{factor * 170},{factor * 4000},20,9,block\n"]
+    rows += [f"{library},a_benchmark_with_a_long_name,2,2,,ns,{factor * 20},{factor * 20},{factor * 20},20,9,block\n"]
+    return HEAD + "".join(rows)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="gshmem-test-plot-") as folder:
+        files = []
+        for name, factor in (("before", 1), ("now", 0.7)):
+            files.append(os.path.join(folder, f"{name}.csv"))
+            with open(files[-1], "w", encoding="utf-8") as file:
+                file.write(results("GSHMEM <0.1.0> & more", factor, sorted(k << i for k in (4, 6) for i in range(24))))
+        out = os.path.join(folder, "deep", "pictures")
+        for inputs in (files[:1], files):
+            done = plot(*inputs, "-o", out)
+            assert done.returncode == 0, done.stderr
+            check(os.path.join(out, "put.svg"), 48 * len(inputs), ["bytes", "µs"])
+            check(os.path.join(out, "put_bw.svg"), 3 * len(inputs), ["bytes", "GB/s"])
+            check(os.path.join(out, "operations-ns.svg"), 2 * len(inputs), ["ns"])
+            with open(os.path.join(out, "index.html"), encoding="utf-8") as file:
+                page = file.read()
+            assert page.count("<svg ") == 3 and page.count("<tr><td>") == 53 * len(inputs), "the page"
+            assert not re.search(r"(src|href)=", page), "the page needs more than itself"
+        by_pipe = plot("-", "-o", out, "--only", "put", text=results("A", 1, [8]))
+        assert by_pipe.returncode == 0, by_pipe.stderr
+        for text, said in (("", "has no column library"), ("a,b\n1,2\n", "has no column"), (HEAD, "no results"),
+                           (HEAD + "A,put,2\n", "line 2: has not as many fields"),
+                           (HEAD + "A,put,2,2,8,ns,many,1,2,3,4,block\n", "'many' is no number"),
+                           (HEAD + "A,put,2,2,8,ns,nan,1,2,3,4,block\n", "cannot be drawn")):
+            done = plot("-", "-o", out, text=text)
+            assert done.returncode == 1 and said in done.stderr and done.stderr.startswith("gshmem-plot: ") and \
+                done.stderr.count("\n") == 1, f"{text!r}: {done.stderr}"
+        done = plot(files[0], "-o", files[0])
+        assert done.returncode == 1 and "gshmem-plot: " in done.stderr, done.stderr
+        done = plot(files[0], "-o", out, "--only", "nothing")
+        assert done.returncode == 1 and "barrier_all" in done.stderr, done.stderr
+        done = plot(os.path.join(folder, "none.csv"), "-o", out)
+        assert done.returncode == 1 and "No such file" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except AssertionError as wrong:
+        print(wrong)
+        sys.exit(1)

@@ -1,0 +1,374 @@
+#!/usr/bin/env python3
+"""Traces, and what gshmem-trace makes of them.
+
+    check.py PROGRAM WAY"""
+
+import collections
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("GSHMEM_TEST_BUILD", os.path.join(HERE, "../../build"))
+TRACE = os.path.join(BUILD, "runtime/trace/gshmem-trace")
+RUN = os.path.join(BUILD, "bootstrap/run/gshmemrun")
+HEAD = 64 * 1024  # of a file, before its chunks
+CHUNK = 8192
+HEAP = 1  # the number of that segment
+LARGE = 20000  # bytes of a put of work.c
+
+
+class Wrong(Exception):
+    pass
+
+
+def expect(condition, what):
+    if not condition:
+        raise Wrong(what)
+
+
+def run(program, way, pes, folder, *options, status=0, n=1, **env):
+    done = subprocess.run([RUN, "-n", str(pes), *options, program, way, str(n)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=100,
+                          env=dict(os.environ, GSHMEM_TRACE=folder, **env))
+    expect(status is None or done.returncode == status,
+           f"{way} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stderr
+
+
+def trace(*arguments, status=0):
+    done = subprocess.run([TRACE, *arguments], capture_output=True, text=True, timeout=100)
+    expect(done.returncode == status, f"gshmem-trace {' '.join(arguments)}: {done.returncode}: {done.stderr}")
+    return done.stdout if status == 0 else done.stderr
+
+
+def picture(folder):
+    """The events, as they would be drawn; checked for what any of them has to have."""
+    path = os.path.join(folder, "job.json")
+    trace(folder, "-o", path)
+    with open(path, encoding="utf-8") as file:
+        drawn = json.load(file)
+    for e in drawn["traceEvents"]:
+        expect(e["ph"] in "XMstf" and isinstance(e["pid"], int) and isinstance(e["tid"], int), f"an event {e}")
+        if e["ph"] == "X":
+            expect(e["ts"] >= 0 and e["dur"] >= 0 and e["name"], f"a slice {e}")
+    return drawn
+
+
+def slices(drawn, category):
+    return [e for e in drawn["traceEvents"] if e["ph"] == "X" and e["cat"] == category]
+
+
+def operations(drawn):
+    """{id: its steps, by time}"""
+    found = collections.defaultdict(list)
+    for e in slices(drawn, "operation"):
+        found[e["args"]["id"]].append(e)
+    return {i: sorted(steps, key=lambda e: e["ts"]) for i, steps in found.items()}
+
+
+def check_arrows(drawn, flows):
+    """An arrow begins, and ends, for each operation of several steps, at steps that are there."""
+    places = {(e["pid"], e["tid"], e["ts"]) for e in slices(drawn, "operation")}
+    arrows = collections.defaultdict(str)
+    for e in drawn["traceEvents"]:
+        if e["ph"] in "stf":
+            arrows[e["id"]] += e["ph"]
+            expect((e["pid"], e["tid"], e["ts"]) in places, f"an arrow from nowhere: {e}")
+    for i, steps in flows.items():
+        expect(len(arrows[i]) == (len(steps) if len(steps) > 1 else 0), f"operation {i}: {steps}, {arrows[i]}")
+        expect(not arrows[i] or re.fullmatch("st*f", arrows[i]), f"operation {i}: arrows {arrows[i]}")
+
+
+def check_operation(steps, remote, pes):
+    """One that PE p made: it was carried out once, in the memory of the PE on its right, and in order."""
+    names = [e["name"].split(": ")[1] for e in steps]
+    first = steps[0]
+    target = (first["pid"] + 1) % pes
+    if not remote:
+        expect(names == ["copied"] and first["args"]["peer"] == target, f"mapped: {steps}")
+        return
+    expect(names[0] == "posted" and names[-1] == "done" and names.count("carried out") == 1 and
+           names.count("queued for the network") == 1, f"over the network: {steps}")
+    effect = steps[names.index("carried out")]
+    expect(effect["pid"] == target and effect["args"]["peer"] == first["pid"], f"carried out elsewhere: {steps}")
+    expect(effect["args"]["offset"] == first["args"]["offset"] and effect["args"]["bytes"] == first["args"]["bytes"],
+           f"another object: {steps}")
+    if "signal updated" in names:
+        expect(names.index("signal updated") > names.index("carried out"), f"the signal is first: {steps}")
+
+
+def way_operations(program, folder):
+    """Each operation is there once, with all of its steps."""
+    n, pes = 20, 4
+    for options, crosses in (([], False), (["--hosts", "2"], True)):
+        run(program, "operations", pes, folder, *options, n=n)
+        drawn = picture(folder)
+        flows = operations(drawn)
+        check_arrows(drawn, flows)
+        made = collections.Counter()
+        for steps in flows.values():
+            pe = steps[0]["pid"]
+            remote = crosses and pe % 2 == 1
+            if steps[0]["args"].get("segment") == HEAP:  # others are the library's own
+                check_operation(steps, remote, pes)
+                made[pe, steps[0]["name"].split(":")[0]] += 1
+        for pe in range(pes):
+            remote = crosses and pe % 2 == 1
+            counts = {op: made[pe, op] for op in ("put", "get", "atomic", "signal")}
+            # over the network a put and its signal are one operation
+            expect(counts["put"] == 3 * n and counts["get"] == n and counts["atomic"] == 2 * n and
+                   counts["signal"] == (0 if remote else n), f"PE {pe}, {options}: {counts}")
+        calls = collections.Counter(e["name"] for e in slices(drawn, "call"))
+        expect(calls["a step"] == pes * n, f"ranges of the program: {calls}")
+        expect(calls["gshmem_barrier_all"] == pes, f"calls: {calls}")
+        shutil.rmtree(folder)
+
+
+def attempts(folder, once):
+    """On a busy machine a PE may be late that is not meant to be, and then the trace says so, which is right:
+    some attempts are made."""
+    for _ in range(4):
+        try:
+            return once()
+        except Wrong:
+            shutil.rmtree(folder)
+    return once()
+
+
+def path_of(folder, least):
+    """The PEs of the critical path in which something was computed for so many ms, in order."""
+    said = trace(folder, "--critical-path")
+    return [int(pe) for ms, pe in re.findall(r"^ *[\d.]+ +([\d.]+) ms  PE (\d+) computes$", said, re.M)
+            if float(ms) >= least], said
+
+
+def is_part(part, whole):
+    """Whether all of it comes in the whole, in its order: on a busy machine other things take long, too."""
+    rest = iter(whole)
+    return all(any(x == y for y in rest) for x in part)
+
+
+def way_path(program, folder):
+    """Made jobs, whose critical path is known."""
+    for way, ms, pes, options, expected in (
+            ("chain", 20, 4, [], [0, 1, 2, 3]), ("chain", 20, 4, ["--hosts", "2"], [0, 1, 2, 3]),
+            ("rounds", 30, 3, [], [0, 1, 2]), ("rounds", 30, 3, ["--hosts", "3"], [0, 1, 2]),
+            ("reduce", 30, 3, [], [2, 0]), ("back", 15, 2, ["--hosts", "2"], [0, 1, 0, 1]),
+            ("alone", 60, 3, [], [0])):
+        def once():
+            run(program, way, pes, folder, *options)
+            found, said = path_of(folder, ms)
+            expect(is_part(expected, found), f"{way} {options}: over PEs {found}, not {expected}:\n{said}")
+
+        attempts(folder, once)
+        shutil.rmtree(folder)
+
+
+def way_summary(program, folder):
+    """The longest wait, and who ended it."""
+    def alone():
+        run(program, "alone", 3, folder)
+        said = trace(folder, "--summary")
+        longest = said.partition("The longest waits\n")[2].splitlines()[0]
+        expect(re.search(r"PE [12] in gshmem_barrier_all.*: PE 0 arrived last", longest), said)
+
+    def chain():
+        run(program, "chain", 3, folder, "--hosts", "3")
+        said = trace(folder, "--summary")
+        expect(re.search(r"PE 2 in signal_wait_until.*: ended by a signal of PE 1", said), said)
+        expect("not carried out" not in said, said)
+
+    attempts(folder, alone)
+    shutil.rmtree(folder)
+    attempts(folder, chain)
+
+
+def files(folder):
+    return {int(name.rpartition("-")[2][:-6]): os.path.join(folder, name)
+            for name in os.listdir(folder) if name.endswith(".trace")}
+
+
+def way_lost(program, folder):
+    """The target of one operation does not carry it out: this one is named."""
+    run(program, "operations", 2, folder, "--hosts", "2", n=20)
+    with open(files(folder)[1], "r+b") as file:
+        data = bytearray(file.read())
+        effects = []
+        for at in range(HEAD, len(data), CHUNK):
+            for e in range(254):
+                place = at + 64 + 32 * e
+                time, event, _, _, kind = struct.unpack_from("<QQQII", data, place)
+                if time and kind >> 27 == EFFECT:
+                    effects.append((place, event))
+        place, event = effects[7]
+        struct.pack_into("<QI", data, place + 8, 0, 0)
+        struct.pack_into("<I", data, place + 28, 0)
+        file.seek(0)
+        file.write(data)
+    said = trace(folder, "--summary")
+    expect(f"1 operations were sent and not carried out" in said and f"(id {event:x})" in said,
+           f"id {event:x}:\n{said}")
+
+
+def number_of(what):
+    with open(os.path.join(HERE, "../../runtime/trace/format.h"), encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    names = re.search(r"enum trace_what \{(.*?)\}", text, re.S)[1]
+    return [name.strip() for name in names.split(",")].index(what)
+
+
+EFFECT = number_of("TRACE_EFFECT")
+
+
+def set_clock(path, boot, ahead, drift):
+    """The PE is on another machine, whose clock is ahead, and runs faster by a share."""
+    with open(path, "r+b") as file:
+        data = bytearray(file.read())
+        begun = struct.unpack_from("<Q", data, 32)[0]
+        for at in [32, 56] + list(range(HEAD + 16, len(data), CHUNK)):  # begun_ns, ended_ns, and each chunk's
+            ns = struct.unpack_from("<Q", data, at)[0]
+            struct.pack_into("<Q", data, at, int(ns + ahead + (ns - begun) * drift) if ns else 0)
+        data[80:88] = boot  # of the text that names the machine's start
+        file.seek(0)
+        file.write(data)
+
+
+def way_clocks(program, folder):
+    """PE 1 has a clock of its own: the steps of operations are in order all the same."""
+    for way, n, ahead, drift in (("operations", 20, 3 * 10**9, 0), ("long", 250, -3 * 10**9, 2e-3)):
+        def once():
+            run(program, way, 2, folder, "--hosts", "2", n=n)
+            set_clock(files(folder)[1], b"01234567", ahead, drift)
+            drawn = picture(folder)
+            expect(drawn["otherData"]["clocks"] == 2, f"{drawn['otherData']}")
+            error = drawn["otherData"]["clock error in ns"]
+            expect(0 <= error < 5 * 10**5, f"the clocks are compared to within {error} ns")
+            return drawn, error
+
+        drawn, error = attempts(folder, once)
+        for steps in operations(drawn).values():
+            at = {e["name"].split(": ")[1]: e["ts"] * 1e3 for e in steps}
+            if "carried out" in at and "posted" in at and "done" in at:
+                expect(at["posted"] - error <= at["carried out"] <= at["done"] + error, f"out of order: {steps}")
+        shutil.rmtree(folder)
+
+
+def way_killed(program, folder):
+    run(program, "killed", 3, folder, status=None, n=300)
+    drawn = picture(folder)
+    made = sum(e["pid"] == 1 and e["name"] == "put: copied" for e in slices(drawn, "operation"))
+    expect(made == 300, f"{made} of 300 puts of the PE that was killed")
+    said = trace(folder, "--summary")
+    expect(re.search(r"^ +1 .*ended without gshmem_finalize", said, re.M), said)
+
+
+def way_full(program, folder):
+    """A ring that is smaller than what there is to write: the newest events stay."""
+    run(program, "many", 2, folder, n=100000, GSHMEM_TRACE_SIZE="1M")
+    path = os.path.join(folder, "job.json")
+    done = subprocess.run([TRACE, folder, "-o", path], capture_output=True, text=True, timeout=100)
+    expect(done.returncode == 0 and "oldest" in done.stderr and "GSHMEM_TRACE_SIZE" in done.stderr, done.stderr)
+    with open(path, encoding="utf-8") as file:
+        drawn = json.load(file)
+    last = {e["pid"] for e in slices(drawn, "call") if e["name"] == "gshmem_barrier_all"}
+    expect(last == {0, 1}, f"the end is there of PEs {last}")
+    expect(os.path.getsize(files(folder)[0]) <= 1 << 20, "the file is larger than was asked for")
+
+
+def way_forked(program, folder):
+    run(program, "forked", 2, folder)
+    names = {e["name"] for e in slices(picture(folder), "call")}
+    expect("the parent" in names and "the child" not in names, f"{names}")
+
+
+def way_input(program, folder):
+    """What is no trace, or not all of one, gets one line."""
+    def refused(what, *arguments, status=1):
+        said = trace(*arguments, status=status)
+        expect(what in said and said.startswith("gshmem-trace: "), f"{arguments}: {said}")
+
+    out = os.path.join(os.path.dirname(folder), "out.json")
+    refused("No such file", os.path.join(folder, "none"), "--summary")
+    os.mkdir(folder)
+    refused("GSHMEM_TRACE names the folder", folder, "--summary")
+    refused("say what to make", folder, status=2)
+    refused("name the folder", "--summary", status=2)
+    refused("--job takes", folder, "--summary", "--job", "xyz", status=2)
+    alien = os.path.join(folder, "gshmem-1-0.trace")
+    for text, what in ((b"", "is empty"), (b"hello" * 40000, "is not a trace"), (b"GSHMEMtr", "is not a trace")):
+        with open(alien, "wb") as file:
+            file.write(text)
+        refused(what, folder, "--summary")
+    os.unlink(alien)
+    run(program, "operations", 2, folder, n=20)
+    refused("cannot write /", folder, "-o", "/proc/nothing/job.json")
+    whole = {pe: open(path, "rb").read() for pe, path in files(folder).items()}
+    path = files(folder)[1]
+    for size in (HEAD + CHUNK + 100, HEAD, HEAD + 70):  # cut off: what is there is read
+        with open(path, "wb") as file:
+            file.write(whole[1][:size])
+        trace(folder, "-o", out)
+    for at, value, what in ((8, 99, "another version"), (12, 7, "makes no sense"), (16, 0, "makes no sense"),
+                            (76, 0, "makes no sense")):
+        data = bytearray(whole[1])
+        struct.pack_into("<I", data, at, value)
+        with open(path, "wb") as file:
+            file.write(data)
+        done = subprocess.run([TRACE, folder, "-o", out], capture_output=True, text=True, timeout=100)
+        expect(what in done.stderr, f"{at}: {done.stderr}")
+    seed = 12345  # each byte of the chunks may be anything
+    for _ in range(20):
+        data = bytearray(whole[1])
+        for _ in range(400):
+            seed = (seed * 6364136223846793005 + 1442695040888963407) % 2**64
+            data[HEAD + (seed >> 33) % (len(data) - HEAD)] = seed >> 20 & 255
+        with open(path, "wb") as file:
+            file.write(data)
+        done = subprocess.run([TRACE, folder, "--summary", "--critical-path", "-o", out], capture_output=True, timeout=100)
+        expect(done.returncode in (0, 1), f"it crashed: {done.returncode}: {done.stderr}")
+    with open(path, "wb") as file:
+        file.write(whole[1])
+    run(program, "operations", 2, folder)
+    refused("several jobs", folder, "--summary")
+
+
+def way_folder(program, folder):
+    """A folder that cannot be made, or is full, harms no job: one line says so."""
+    inside = os.path.join(folder, "deep", "deeper")
+    run(program, "alone", 2, inside)
+    expect(len(files(inside)) == 2, "the folder was not made")
+    with open(os.path.join(folder, "file"), "w", encoding="utf-8"):
+        pass
+    said = run(program, "alone", 2, os.path.join(folder, "file", "folder"))
+    expect("warning: GSHMEM_TRACE: nothing is traced" in said and "Not a directory" in said, said)
+    small = os.path.join(folder, "small")
+    os.mkdir(small)
+    if os.geteuid() == 0 and shutil.which("unshare"):
+        mounted = f"mount -t tmpfs -o size=1m none '{small}' && GSHMEM_TRACE='{small}' exec '{RUN}' -n 2 '{program}' alone"
+        done = subprocess.run(["unshare", "-m", "sh", "-c", mounted], capture_output=True, text=True, timeout=100)
+        if "unshare" not in done.stderr and "mount:" not in done.stderr:
+            expect(done.returncode == 0 and "nothing is traced" in done.stderr and "No space" in done.stderr,
+                   f"{done.returncode}: {done.stderr}")
+
+
+def main():
+    program, way = sys.argv[1:]
+    above = tempfile.mkdtemp(prefix="gshmem-test-trace-")
+    try:
+        globals()[f"way_{way}"](program, os.path.join(above, "traces"))
+    except Wrong as wrong:
+        print(wrong)
+        return 1
+    finally:
+        shutil.rmtree(above, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
