@@ -10,9 +10,15 @@
 
 #include "bootstrap/run/say.h"
 #include "bootstrap/run/server.h"
+#include "runtime/base/clock.h"
 #include "runtime/where/where.h"
 
-enum { FIND_MS = 600 }; /* for PEs to say who they are */
+enum {
+    FIND_MS = 600, /* for PEs to say who they are */
+    FIND_BRIEF_MS = 150,
+    PRINT_MS = 400, /* what is kept of the time of a report, to print what is known */
+    PRINT_BRIEF_MS = 100,
+};
 
 static const char *standstill_state_of(pid_t pid)
 {
@@ -104,9 +110,12 @@ static void end_interrupted(const struct asked *found, size_t n, const struct as
 static void standstill_run(uint32_t job, const pid_t *pid, const struct server *server,
                            enum standstill what)
 {
+    const bool brief = what == STANDSTILL_BRIEF;
+    const int ms = brief ? STANDSTILL_BRIEF_MS - PRINT_BRIEF_MS : STANDSTILL_MS - PRINT_MS;
+    const uint64_t until = clock_ns() + (uint64_t)ms * CLOCK_MS;
     struct asked *found;
     char *text = NULL;
-    size_t bytes = 0, n = ask_find((uint32_t)geteuid(), FIND_MS, &found);
+    size_t bytes = 0, n = ask_find((uint32_t)geteuid(), brief ? FIND_BRIEF_MS : FIND_MS, &found);
     const struct asked *one = find_own(found, n, job, pid, server->n_pes);
 
     if (what == STANDSTILL_END_INTERRUPTED) {
@@ -114,8 +123,7 @@ static void standstill_run(uint32_t job, const pid_t *pid, const struct server *
         return;
     }
     FILE *report = open_memstream(&text, &bytes);
-    bool known = one && report &&
-                 where_report(found, n, one, what == STANDSTILL_BRIEF, "gshmemrun: ", report);
+    bool known = one && report && where_report(found, n, one, brief, until, "gshmemrun: ", report);
     if (report)
         fclose(report);
     if (known && write(STDERR_FILENO, text, bytes) < 0)
@@ -137,4 +145,13 @@ pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *serv
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     standstill_run(job, pid, server, what);
     _exit(0);
+}
+
+void standstill_say_cut(uint32_t job, bool late)
+{
+    if (!late)
+        return;
+    say("the report of where the job stands took more than %d ms, and was left out; gshmem-where "
+        "gshmemrun-%u waits longer",
+        STANDSTILL_MS, job);
 }

@@ -184,7 +184,7 @@ static void answer_one(struct answer *a, int fd)
     }
     if (ask.question == WHERE_STACKS) {
         static struct where_stacks stacks; /* of this thread alone, and large */
-        stacks_take(a->job->node->page, &stacks);
+        stacks_take(&stacks);
         answer_send(fd, &stacks, sizeof stacks, until);
     }
 }

@@ -7,7 +7,7 @@
 
 /* Call once, early: what a signal handler needs must be loaded before. */
 void stacks_prepare(void);
-/* Of the threads that are not the library's. page: has the files whose code runs. */
-void stacks_take(const struct where_page *page, struct where_stacks *out);
+/* Of the threads that are not the library's: of the main one, of those that run, and of others. */
+void stacks_take(struct where_stacks *out);
 
 #endif

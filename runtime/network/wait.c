@@ -248,7 +248,7 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
         w->since = w->checked = w->stepped = now;
         w->served = 0;
         w->reported = false;
-        w->record = where_page_claim(job->node, w->what, now);
+        w->record = where_page_claim(job->node, w->what, now, false);
     }
     if (w->has_served)
         w->served = now;

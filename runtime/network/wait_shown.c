@@ -24,13 +24,7 @@ enum {
 
 void wait_show_peer(struct where_wait *record, int pe)
 {
-    for (int i = 0; i < record->peers && i < WHERE_PEERS; i++) {
-        if (record->peer[i] == pe)
-            return;
-    }
-    if (record->peers < WHERE_PEERS)
-        record->peer[record->peers] = pe;
-    record->peers++;
+    where_add_peer(record, pe);
 }
 
 void wait_show_object(struct where_wait *record, const void *at, size_t bytes)
@@ -99,6 +93,7 @@ void wait_show(struct wait *w, uint64_t now)
     record->segment = next.segment;
     record->offset = next.offset;
     record->peers = next.peers;
+    record->step = next.step;
     memcpy(record->peer, next.peer, sizeof record->peer);
     memcpy(record->text, next.text, sizeof record->text);
     if (first) {

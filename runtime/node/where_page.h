@@ -3,6 +3,7 @@
 #ifndef GSHMEM_RUNTIME_NODE_WHERE_PAGE_H
 #define GSHMEM_RUNTIME_NODE_WHERE_PAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,9 +23,11 @@ const struct where_page *where_page_of(const struct node *node, int index);
 /* From now on waits of this thread are not shown: it does not belong to the job's work. */
 void where_page_hide(void);
 
-/* A record for a wait of this thread that began at that time; NULL: there is no page, or no record
- * is free. The caller fills it in between where_write_begin and where_write_end. */
-struct where_wait *where_page_claim(struct node *node, const char *call, uint64_t since);
+/* A record for a wait of this thread that began at that time; kernel: for one of a kernel. NULL:
+ * there is no page, or no record is free. The caller fills it in between where_write_begin and
+ * where_write_end. */
+struct where_wait *where_page_claim(struct node *node, const char *call, uint64_t since,
+                                    bool kernel);
 void where_page_release(struct node *node, struct where_wait *w);
 
 #endif

@@ -15,7 +15,6 @@
 #include "runtime/where/symbols.h"
 
 enum {
-    PROGRAM_MS = 1500, /* that addr2line has for one file */
     ADDRESSES = 400,   /* that it is given at most */
 };
 
@@ -220,7 +219,7 @@ static void parse(struct lines *l, const char *path, char *text)
     }
 }
 
-static void resolve_file(struct lines *l, const char *path)
+static void resolve_file(struct lines *l, const char *path, uint64_t until)
 {
     char *argument[6 + ADDRESSES + 1] = {(char *)"addr2line", (char *)"-afiC", (char *)"-e",
                                          (char *)(uintptr_t)path};
@@ -237,7 +236,7 @@ static void resolve_file(struct lines *l, const char *path)
     }
     int fd = used ? start_program(argument, &pid) : -1;
     if (fd >= 0) {
-        char *text = lines_read(fd, clock_ns() + PROGRAM_MS * (uint64_t)CLOCK_MS);
+        char *text = lines_read(fd, until);
         close(fd);
         kill(pid, SIGKILL);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -269,13 +268,13 @@ static bool is_first_of_file(const struct lines *l, size_t i)
     return true;
 }
 
-void lines_resolve(struct lines *l)
+void lines_resolve(struct lines *l, uint64_t until)
 {
     uint64_t offset;
 
     for (size_t i = 0; l && i < l->n; i++) {
-        if (is_first_of_file(l, i) && !is_of_system(l->line[i].path))
-            resolve_file(l, l->line[i].path);
+        if (clock_ns() < until && is_first_of_file(l, i) && !is_of_system(l->line[i].path))
+            resolve_file(l, l->line[i].path, until);
     }
     for (size_t i = 0; l && i < l->n; i++) {
         struct line *line = &l->line[i];

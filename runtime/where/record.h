@@ -17,9 +17,10 @@
 
 enum {
     WHERE_MAGIC = 0x6573687au,
-    WHERE_VERSION = 2, /* of all that this header and socket.h describe */
+    WHERE_VERSION = 3, /* of all that this header and socket.h describe */
     WHERE_WAITS = 32,  /* waits of one PE that are shown; more are counted */
-    WHERE_PEERS = 48,  /* PEs of one wait that are shown; more are counted */
+    WHERE_OF_MAIN = 0, /* the record that is kept for the main thread, if there are many waits */
+    WHERE_PEERS = 48,  /* PEs of one wait that are listed; more are counted */
     WHERE_FRAMES = 20, /* of a call stack */
     WHERE_MODULES = 96, /* a function of a file beyond these has no name */
     WHERE_NAME = 48,
@@ -64,8 +65,8 @@ struct where_wait {
     int32_t peers;   /* how many PEs are waited for; the first WHERE_PEERS are in `peer` */
     uint64_t offset; /* in the segment */
     int32_t peer[WHERE_PEERS];
+    int32_t step; /* the PEs beyond `peer` go on from its last one in this step; 0: not known */
     uint32_t frames;
-    uint32_t unused;
     uint64_t frame[WHERE_FRAMES]; /* return addresses, the innermost first */
     char call[WHERE_NAME];        /* the public name of the call */
     char text[WHERE_TEXT];        /* more for people: values, amounts; may be empty */
@@ -115,6 +116,36 @@ static inline bool where_copy(const struct where_page *page, int i, struct where
             return true;
     }
     return false;
+}
+
+/* Enters one PE more that is waited for. Of a team with thousands of members those beyond `peer`
+ * are known, too, if they come in the order of PEs. */
+static inline void where_add_peer(struct where_wait *w, int32_t pe)
+{
+    const int32_t beyond = w->peers - WHERE_PEERS;
+
+    for (int i = 0; i < w->peers && i < WHERE_PEERS; i++) {
+        if (w->peer[i] == pe)
+            return;
+    }
+    if (beyond < 0)
+        w->peer[w->peers] = pe;
+    else if (beyond == 0)
+        w->step = pe - w->peer[WHERE_PEERS - 1];
+    else if (pe != w->peer[WHERE_PEERS - 1] + w->step * (beyond + 1))
+        w->step = 0;
+    w->peers++;
+}
+
+/* PE number i of those that are waited for; -1: not known. */
+static inline int32_t where_peer(const struct where_wait *w, int32_t i)
+{
+    if (i < 0 || i >= w->peers || (i >= WHERE_PEERS && !w->step))
+        return -1;
+    if (i < WHERE_PEERS)
+        return w->peer[i];
+    const int64_t pe = w->peer[WHERE_PEERS - 1] + (int64_t)w->step * (i - WHERE_PEERS + 1);
+    return pe < 0 || pe > INT32_MAX ? -1 : (int32_t)pe;
 }
 
 static inline void where_write_begin(struct where_wait *w)
