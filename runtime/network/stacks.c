@@ -172,11 +172,35 @@ static bool follows_call(uint64_t at)
 #endif
 }
 
+static uint32_t look_through(const struct code *code, uint64_t sp, uint64_t *frame, uint32_t most)
+{
+    uint64_t word[64];
+    uint32_t n = 0;
+
+    sp &= ~7ull;
+    for (int at = 0; at < STACK_WORDS && n < most; at += 64, sp += sizeof word) {
+        if (!copy_own(sp, word, sizeof word))
+            break;
+        for (int i = 0; i < 64 && n < most; i++) {
+            if (is_code(code, word[i]) && follows_call(word[i]))
+                frame[n++] = word[i];
+        }
+    }
+    return n;
+}
+
+uint32_t stacks_look_through(uint64_t from, uint64_t *frame, uint32_t most)
+{
+    struct code code = {.n = 0};
+
+    dl_iterate_phdr(add_code, &code);
+    return look_through(&code, from, frame, most);
+}
+
 static void guess_stack(const struct code *code, struct where_thread *t)
 {
     char path[64], line[256];
     unsigned long long sp = 0, pc = 0;
-    uint64_t word[64];
 
     snprintf(path, sizeof path, "/proc/self/task/%d/syscall", t->tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -193,15 +217,7 @@ static void guess_stack(const struct code *code, struct where_thread *t)
         return;
     t->guessed = 1;
     t->frame[t->frames++] = pc;
-    sp &= ~7ull;
-    for (int at = 0; at < STACK_WORDS && t->frames < WHERE_FRAMES; at += 64, sp += sizeof word) {
-        if (!copy_own(sp, word, sizeof word))
-            break;
-        for (int i = 0; i < 64 && t->frames < WHERE_FRAMES; i++) {
-            if (is_code(code, word[i]) && follows_call(word[i]))
-                t->frame[t->frames++] = word[i];
-        }
-    }
+    t->frames += look_through(code, sp, t->frame + t->frames, WHERE_FRAMES - t->frames);
 }
 
 /* ---- All threads ---- */
