@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/where/function_name.h"
 #include "runtime/where/symbols.h"
 
 enum {
@@ -187,9 +188,8 @@ static void keep_line(struct line *line, const char *function, char *source)
     else if (strncmp(function, "operator()", 10) ==
         0) /* the lambda that a kernel on the host device is */
         snprintf(line->function, sizeof line->function, "the kernel");
-    else if (strcmp(function, "??") != 0) /* without the types of its parameters */
-        snprintf(line->function, sizeof line->function, "%.*s", (int)strcspn(function, "("),
-                 function);
+    else if (strcmp(function, "??") != 0)
+        function_name_shorten(function, line->function, sizeof line->function);
     if (strncmp(source, "??", 2) != 0 && strstr(source, ":?") == NULL)
         snprintf(line->source, sizeof line->source, "%s", name ? name + 1 : source);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../check.h"
+#include "runtime/where/function_name.h"
 #include "runtime/where/where.h"
 
 enum { PES = 100, TEAM = 7 };
@@ -284,8 +285,46 @@ static void test_threads_alike(void)
     CHECK_HAS(last_line(), "the others wait for PE 1");
 }
 
+/* ---- Names of functions in the lines ---- */
+
+static void expect_name(const char *function, const char *expected)
+{
+    char text[128];
+
+    function_name_shorten(function, text, sizeof text);
+    CHECK_STR(text, expected);
+}
+
+static void test_names(void)
+{
+    char small[8];
+
+    expect_name("main", "main");
+    expect_name("solve(int, double)", "solve");
+    expect_name("void a::table<std::map<int, b<long> > >::each<c>(c, int (*)(long))",
+                "a::table<>::each<>");
+    expect_name("(anonymous namespace)::compute(int)", "(anonymous namespace)::compute");
+    expect_name("run(int)::{lambda(int, long)#1}::operator()(int, long) const",
+                "run::{lambda()#1}::operator()");
+    expect_name("a::operator<<(std::ostream&, a::b const&)", "a::operator<<");
+    expect_name("bool a::operator< <int>(int)", "a::operator<<>");
+    expect_name("a::operator->()", "a::operator->");
+    expect_name("a::operator bool() const", "a::operator bool");
+    expect_name("std::function<void (int)>::operator()(int) const",
+                "std::function<>::operator()");
+    expect_name("operators_of(int)", "operators_of");
+    expect_name("a::f<(b)1, &(a::g(int))>(int) const", "a::f<>");
+    expect_name("a<b->c>::d()", "a<>::d");
+    expect_name("(", "(");
+    expect_name("f<", "f<>");
+    expect_name("f{(", "f{()");
+    function_name_shorten("a_function_of_c(int)", small, sizeof small);
+    CHECK_STR(small, "a_funct");
+}
+
 int main(void)
 {
+    test_names();
     test_peers();
     test_many_members();
     test_network(WHERE_NETWORK);
