@@ -31,7 +31,7 @@ static const char *skip_brackets(const char *at, char open, char close)
     return at;
 }
 
-static bool begins(const char *at, const char *text)
+static bool name_begins(const char *at, const char *text)
 {
     return strncmp(at, text, strlen(text)) == 0;
 }
@@ -47,14 +47,14 @@ static const char *put_operator(struct shortened *s, const char *at)
     const char *const from = at;
 
     at += strlen("operator");
-    if (begins(at, "()"))
+    if (name_begins(at, "()"))
         at += 2;
     else if (*at == ' ')
         at += strcspn(at, "(");
     else
         at += strspn(at, "<>=!+-*/%^&|~,[]");
     name_put(s, from, (size_t)(at - from));
-    return at + begins(at, " <"); /* "operator< <int>" */
+    return at + name_begins(at, " <"); /* "operator< <int>" */
 }
 
 /* "{lambda(int)#1}": behind it. */
@@ -76,9 +76,10 @@ void function_name_shorten(const char *function, char *text, size_t size)
     struct shortened s = {text, 0, size};
 
     for (const char *at = function; *at;) {
-        if (begins(at, "operator") && !is_of_name(at[8]) && (at == function || !is_of_name(at[-1])))
+        if (name_begins(at, "operator") && !is_of_name(at[8]) &&
+            (at == function || !is_of_name(at[-1]))) {
             at = put_operator(&s, at);
-        else if (begins(at, "(anonymous namespace)")) {
+        } else if (name_begins(at, "(anonymous namespace)")) {
             name_put(&s, at, strlen("(anonymous namespace)"));
             at += strlen("(anonymous namespace)");
         } else if (*at == '{') {
@@ -88,8 +89,8 @@ void function_name_shorten(const char *function, char *text, size_t size)
             name_put(&s, "<>", 2);
         } else if (*at == '(') { /* parameters: a function in that function may follow */
             at = skip_brackets(at, '(', ')');
-            at += begins(at, " const::") ? strlen(" const") : 0;
-            if (!begins(at, "::"))
+            at += name_begins(at, " const::") ? strlen(" const") : 0;
+            if (!name_begins(at, "::"))
                 break;
         } else if (*at == ' ') { /* what it returns comes before */
             s.used = 0;

@@ -1,9 +1,14 @@
 /* Who is blamed: jobs as they are collected, and the report of each. A job is put together by a
  * function; no process is asked. */
+#define _GNU_SOURCE
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "../check.h"
+#include "runtime/base/clock.h"
 #include "runtime/where/function_name.h"
+#include "runtime/where/lines.h"
 #include "runtime/where/where.h"
 
 enum { PES = 100, TEAM = 7 };
@@ -322,9 +327,55 @@ static void test_names(void)
     CHECK_STR(small, "a_funct");
 }
 
+/* ---- A slow addr2line ---- */
+
+static void write_program(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    CHECK(file && fputs(text, file) >= 0 && fchmod(fileno(file), 0700) == 0);
+    CHECK(fclose(file) == 0);
+}
+
+static size_t bytes_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (size_t)st.st_size : 0;
+}
+
+/* Its time is for all files together: those that come later are not looked up by it. */
+static void test_slow_addr2line(void)
+{
+    static struct where_page page = {.modules = 3};
+    char directory[] = "/tmp/gshmem-verdicts-XXXXXX", program[64], text[160], started[64], path[128];
+    struct lines *lines = lines_new();
+
+    CHECK(mkdtemp(directory) != NULL);
+    snprintf(program, sizeof program, "%s/addr2line", directory);
+    snprintf(started, sizeof started, "%s/started", directory);
+    snprintf(text, sizeof text, "#!/bin/sh\necho >>%s\nexec sleep 60\n", started);
+    write_program(program, text);
+    snprintf(path, sizeof path, "%s:/usr/bin:/bin", directory);
+    CHECK(setenv("PATH", path, 1) == 0);
+    for (int i = 0; i < 3; i++) {
+        struct where_module *m = &page.module[i];
+        *m = (struct where_module){.begin = 1000u * (i + 1), .end = 1000u * (i + 1) + 999};
+        snprintf(m->path, sizeof m->path, "%s/file%d", directory, i);
+        lines_add(lines, &page, m->begin + 10);
+    }
+    lines_resolve(lines, clock_ns() + 300 * (uint64_t)CLOCK_MS);
+    CHECK(bytes_of(started) <= 1);
+    lines_free(lines);
+    unlink(program);
+    unlink(started);
+    CHECK(rmdir(directory) == 0);
+}
+
 int main(void)
 {
     test_names();
+    test_slow_addr2line();
     test_peers();
     test_many_members();
     test_network(WHERE_NETWORK);
