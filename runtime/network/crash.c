@@ -26,6 +26,7 @@
 enum {
     FRAMES = 24,
     SHOWN = 8,              /* frames whose source lines are looked up */
+    STACK_NEAR = 16384,   /* bytes around a thread's stack pointer that are still of its stack */
     END_SECONDS = 15,       /* after which a process that cannot say it ends all the same */
     LINES_MS = 2000,        /* that this may take for one file */
     ALTERNATE_BYTES = 65536 /* of the stack on which a thread that has used up its own is handled */
@@ -196,6 +197,14 @@ static bool has_address(int number, const siginfo_t *info)
            info->si_code != SI_KERNEL;
 }
 
+/* Whether it is right below, or at the end of, the thread's stack. */
+static bool has_used_up_stack(int number, const siginfo_t *info, const void *context)
+{
+    const uintptr_t at = (uintptr_t)info->si_addr, sp = stack_pointer(context);
+
+    return has_address(number, info) && sp && at < sp + STACK_NEAR && at + STACK_NEAR >= sp;
+}
+
 static const char *name_signal(int number)
 {
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
@@ -232,6 +241,9 @@ static void say_crash(int number, const siginfo_t *info, const void *context)
               name_signal(number), where[0] ? ", in " : "", where);
     if (has_address(number, info))
         crash_say("  it used address %p", info->si_addr);
+    if (has_used_up_stack(number, info, context))
+        crash_say("  the thread's stack is used up%s",
+                  where[0] ? "; GSHMEM_HOST_STACK sets the size of those of kernels" : "");
     if (!find_file(at, &path, &offset)) {
         say_stack(frame, 0, find_callers(context, frame, FRAMES));
         return;

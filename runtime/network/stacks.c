@@ -75,14 +75,17 @@ static bool may_replace(const struct sigaction *action)
            strstr(info.dli_fname, "libgshmem_host.so");
 }
 
+/* The host device's handler, which may be called from this one, goes on with another CUDA thread:
+ * it has to be on the stack of the one that it has interrupted. */
 static void sample_by_signal(struct where_thread *t)
 {
-    const struct sigaction ours = {.sa_sigaction = take_own_stack,
-                                   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    struct sigaction ours = {.sa_sigaction = take_own_stack, .sa_flags = SA_SIGINFO | SA_RESTART};
     int32_t tid = t->tid;
 
-    if (sigaction(STACK_SIGNAL, NULL, &sample.before) != 0 || !may_replace(&sample.before) ||
-        sigaction(STACK_SIGNAL, &ours, NULL) != 0)
+    if (sigaction(STACK_SIGNAL, NULL, &sample.before) != 0 || !may_replace(&sample.before))
+        return;
+    ours.sa_flags |= sample.before.sa_handler == SIG_DFL ? SA_ONSTACK : 0;
+    if (sigaction(STACK_SIGNAL, &ours, NULL) != 0)
         return;
     sample.to = t;
     atomic_store_explicit(&sample.done, false, memory_order_relaxed);

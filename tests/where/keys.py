@@ -95,7 +95,7 @@ def all_stopped(program, directory):
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     t.key(QUIT)
-    t.wait_text(b"no PE says where it is: they are stopped")
+    t.wait_text(b"no PE says where it is: they are stopped,")
     t.wait_text(f"PE 1 (process {pids[1]}) is stopped, by a signal or a debugger, and has met the others".encode())
     for pid in pids:
         os.kill(pid, signal.SIGCONT)
