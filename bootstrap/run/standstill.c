@@ -57,8 +57,8 @@ static void standstill_say_processes(const pid_t *pid, const struct server *serv
     enum { SHOWN = 64 };
     int shown = 0, late = -1, n_late = 0, fenced = 0;
 
-    say(listen ? "no PE says where it is: they are stopped, have no descriptor free, or this machine "
-                 "is too busy"
+    say(listen ? "no PE says where it is: they are stopped, have no descriptor free, or this "
+                 "machine is too busy"
                : "no PE says where it is: none has come through gshmem_init");
     for (int pe = 0; pe < server->n_pes; pe++) {
         const struct server_pe *p = &server->pe[pe];
