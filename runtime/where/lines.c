@@ -194,6 +194,20 @@ static void keep_line(struct line *line, const char *function, char *source)
         snprintf(line->source, sizeof line->source, "%s", name ? name + 1 : source);
 }
 
+/* What they define is inlined in the program. addr2line may give it the program's name: "main", in
+ * a header. */
+static bool is_in_our_headers(const char *source)
+{
+    static const char *const folders[] = {"/gshmem/device/", "/gshmem/host_device/",
+                                          "/nvshmem/device/"};
+
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        if (strstr(source, folders[i]))
+            return true;
+    }
+    return false;
+}
+
 /* For each address its number, then pairs of lines, a function and a place: first what was inlined,
  * last the function that it was inlined in. The first that is not of our headers counts. */
 static void parse(struct lines *l, const char *path, char *text)
@@ -213,9 +227,10 @@ static void parse(struct lines *l, const char *path, char *text)
             break;
         if (!line || kept)
             continue;
+        const bool in_headers = is_in_our_headers(source);
         keep_line(line, function, source);
-        line->in_gshmem |= line->of_gshmem;
-        kept = !line->of_gshmem;
+        line->in_gshmem |= line->of_gshmem || in_headers;
+        kept = !line->of_gshmem && !in_headers;
     }
 }
 

@@ -49,7 +49,9 @@ WAYS = {
     "kernel_meet": (OUTSIDE + r".*loop_for_ever", r"in a collective in a kernel on team 0, kernel kernel_that_meets"),
     "kernel_over": (OUTSIDE + r".*sleep_for_ever", r"PE 1: outside of calls that wait, sleeping"),
     "kernel_loop": (r"PE 1 waits in a wait in a kernel for an update that no other PE is left to make; beside it, a "
-                    r"thread of PE 1 runs in .*kernels.cu:\d+", r"kernel kernel_that_loops, block \(0,0,0\)"),
+                    r"thread of PE 1 runs in .*kernels.cu:\d+",
+                    r"PEs 0,2: in gshmem_barrier_all on team 0.*called by [^.]*\(kernels.cu:\d+\)[\s\S]*"
+                    r"kernel kernel_that_loops, block \(0,0,0\)"),
     "stopped_kernel": (STOPPED, r"PE 0: in an operation in a kernel.*channel \d+: put in a kernel, to PE 1, .*for PE 1"),
     "wrong_address": (r"PE 1 waits in signal_wait_until for memory that is not symmetric: no other PE can update it",
                       r"PE 1: .*0x[0-9a-f]+ \(not symmetric: no other PE reaches it\), which is 0 and has to be == 1"),
