@@ -113,8 +113,8 @@ void wait_forget(struct wait *w)
 static void say_object(const struct where_wait *record, char *text, size_t size)
 {
     if (record->kind == WHERE_VARIABLE)
-        snprintf(text, size, "waiting for the variable at %#llx, %s", (unsigned long long)record->at,
-                 record->text);
+        snprintf(text, size, "waiting for the variable at %#llx, %s",
+                 (unsigned long long)record->at, record->text);
     else if (record->kind == WHERE_LOCK && record->peers)
         snprintf(text, size, "waiting for PE %d, which has the lock or is before this PE",
                  record->peer[0]);
