@@ -74,7 +74,7 @@ WAYS = {
     "last": (r"wait for PE 2, which is outside.*loop_for_ever", r"PEs 0,1: in gshmem_barrier_all on team 0, for PE 2"),
     "computes": (r"no PE waits: the job computes", r"PEs 0-2: outside of calls that wait, sleeping in way_computes \(odd.c:\d+\) < "
                  r"main \(odd.c:\d+\); beside it, a thread runs in loop_for_ever"),
-    "many": (OUTSIDE + r".*loop_for_ever", r"in gshmem_barrier_all on team 0, for PE 1; .*; \d+ other threads: in signal_wait_until"),
+    "many": (OUTSIDE + r".*loop_for_ever", r"PE 0: in gshmem_barrier_all on team 0, for PE 1; .*; \d+ other threads: in signal_wait_until"),
     "joined": (OUTSIDE + r".*loop_for_ever", r"PEs 0,2: outside.*another thread: in gshmem_barrier_all on team 0, for PE 1"),
     "stopped_barrier": (STOPPED, r"gshmem_barrier_all on team 0, for PE 1"),
     "stopped_signal": (STOPPED, r"PE 1: is stopped.*in signal_wait_until"),
