@@ -244,7 +244,7 @@ static void say_crash(int number, const siginfo_t *info, const void *context)
     if (has_used_up_stack(number, info, context))
         crash_say("  the thread's stack is used up%s",
                   where[0] ? "; GSHMEM_HOST_STACK sets the size of those of kernels" : "");
-    if (!find_file(at, &path, &offset)) {
+    if (stack_pointer(context) && !find_file(at, &path, &offset)) {
         say_stack(frame, 0, find_callers(context, frame, FRAMES));
         return;
     }
