@@ -139,10 +139,11 @@ static void begin_report(struct launch *l)
         after_report(l);
 }
 
-static void cut_report(struct launch *l)
+static void cut_report(struct launch *l, bool late)
 {
     if (!l->reporter)
         return;
+    standstill_say_cut((uint32_t)getppid(), late);
     kill(l->reporter, SIGKILL);
     after_report(l);
 }
@@ -327,7 +328,7 @@ static void launch_hand_on(struct launch *l, int order)
         return;
     }
     if (signal == SIGINT) {
-        cut_report(l);
+        cut_report(l, false);
         standstill_start((uint32_t)getppid(), l->pid, &l->server, STANDSTILL_END_INTERRUPTED);
     }
     if (order & ORDER_OTHER_GROUPS) {
@@ -396,7 +397,7 @@ static void look_at_clock(struct launch *l)
         begin_report(l);
     }
     if (l->reporter && now >= l->report_until)
-        cut_report(l);
+        cut_report(l, !l->ending);
     if (l->count_at >= 0 && now >= l->count_at) {
         chorus_count(&l->chorus);
         l->count_at = -1;

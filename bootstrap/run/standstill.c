@@ -10,9 +10,16 @@
 
 #include "bootstrap/run/say.h"
 #include "bootstrap/run/server.h"
+#include "runtime/base/clock.h"
 #include "runtime/where/where.h"
 
-enum { FIND_MS = 600 }; /* for PEs to say who they are */
+enum {
+    FIND_MS = 600, /* for PEs to say who they are, */
+    FIND_AGAIN_MS = 1000, /* and where none does on a machine that is busy */
+    FIND_BRIEF_MS = 150,
+    PRINT_MS = 400, /* what is kept of the time of a report, to print what is known */
+    PRINT_BRIEF_MS = 100,
+};
 
 static const char *standstill_state_of(pid_t pid)
 {
@@ -32,22 +39,27 @@ static const char *standstill_state_of(pid_t pid)
                                         : "lives";
 }
 
-/* Where a PE's start-up is, as its messages say. */
-static const char *standstill_start_of(const struct server_pe *p)
+/* Where a PE's start-up is, as its messages say. One that has met the others may be anywhere since
+ * then. */
+static const char *standstill_start_of(const struct server_pe *p, uint32_t released)
 {
+    if (p->open && !p->fenced && p->round && p->round == released)
+        return ", and has met the others in gshmem_init";
     return p->fenced             ? ", and waits in gshmem_init for the others"
            : p->open             ? ", and is in gshmem_init"
            : p->gone || p->round ? ", and has finalized"
                                  : ", and has not called gshmem_init";
 }
 
-/* Nothing is known but the processes: they do not use GSHMEM, have not begun, or are stopped. */
-static void standstill_say_processes(const pid_t *pid, const struct server *server)
+/* Nothing is known but the processes: they do not use GSHMEM, have not begun, or do not answer. */
+static void standstill_say_processes(const pid_t *pid, const struct server *server, bool listen)
 {
     enum { SHOWN = 64 };
     int shown = 0, late = -1, n_late = 0, fenced = 0;
 
-    say("no PE says where it is: none has come through gshmem_init, or they are stopped");
+    say(listen ? "no PE says where it is: they are stopped, have no descriptor free, or this "
+                 "machine is too busy"
+               : "no PE says where it is: none has come through gshmem_init");
     for (int pe = 0; pe < server->n_pes; pe++) {
         const struct server_pe *p = &server->pe[pe];
         fenced += p->fenced;
@@ -55,7 +67,7 @@ static void standstill_say_processes(const pid_t *pid, const struct server *serv
         late = late < 0 && !p->fenced ? pe : late;
         if (pid[pe] && shown++ < SHOWN)
             say("  PE %d (process %d) %s%s", pe, (int)pid[pe], standstill_state_of(pid[pe]),
-                standstill_start_of(p));
+                standstill_start_of(p, server->released));
     }
     if (fenced && late >= 0 && n_late == 1)
         say("the others wait for PE %d, which has not come to gshmem_init", late);
@@ -92,6 +104,15 @@ static const struct asked *find_own(const struct asked *found, size_t n, uint32_
     return one;
 }
 
+static bool any_listens(const struct asked *found, size_t n, const pid_t *pid, int n_pes)
+{
+    size_t i = 0;
+
+    while (i < n && !has_process(pid, n_pes, found[i].pid))
+        i++;
+    return i < n;
+}
+
 /* PEs of which nobody can know that Ctrl-C has come, but that they have left it to gshmemrun. */
 static void end_interrupted(const struct asked *found, size_t n, const struct asked *one)
 {
@@ -104,24 +125,31 @@ static void end_interrupted(const struct asked *found, size_t n, const struct as
 static void standstill_run(uint32_t job, const pid_t *pid, const struct server *server,
                            enum standstill what)
 {
+    const bool brief = what == STANDSTILL_BRIEF;
+    const int ms = brief ? STANDSTILL_BRIEF_MS - PRINT_BRIEF_MS : STANDSTILL_MS - PRINT_MS;
+    const uint64_t until = clock_ns() + (uint64_t)ms * CLOCK_MS;
     struct asked *found;
     char *text = NULL;
-    size_t bytes = 0, n = ask_find((uint32_t)geteuid(), FIND_MS, &found);
+    size_t bytes = 0, n = ask_find((uint32_t)geteuid(), brief ? FIND_BRIEF_MS : FIND_MS, &found);
     const struct asked *one = find_own(found, n, job, pid, server->n_pes);
+    if (!one && !brief && any_listens(found, n, pid, server->n_pes)) {
+        free(found);
+        n = ask_find((uint32_t)geteuid(), FIND_AGAIN_MS, &found);
+        one = find_own(found, n, job, pid, server->n_pes);
+    }
 
     if (what == STANDSTILL_END_INTERRUPTED) {
         end_interrupted(found, n, one);
         return;
     }
     FILE *report = open_memstream(&text, &bytes);
-    bool known = one && report &&
-                 where_report(found, n, one, what == STANDSTILL_BRIEF, "gshmemrun: ", report);
+    bool known = one && report && where_report(found, n, one, brief, until, "gshmemrun: ", report);
     if (report)
         fclose(report);
     if (known && write(STDERR_FILENO, text, bytes) < 0)
         return;
     if (!known && what == STANDSTILL_WHOLE)
-        standstill_say_processes(pid, server);
+        standstill_say_processes(pid, server, any_listens(found, n, pid, server->n_pes));
 }
 
 pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *server,
@@ -137,4 +165,13 @@ pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *serv
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     standstill_run(job, pid, server, what);
     _exit(0);
+}
+
+void standstill_say_cut(uint32_t job, bool late)
+{
+    if (!late)
+        return;
+    say("the report of where the job stands took more than %d ms, and was left out; gshmem-where "
+        "gshmemrun-%u waits longer",
+        STANDSTILL_MS, job);
 }

@@ -27,4 +27,7 @@ struct server;
 pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *server,
                        enum standstill what);
 
+/* late: that a report was not ready in time; else nothing, since nobody waits for it. */
+void standstill_say_cut(uint32_t job, bool late);
+
 #endif

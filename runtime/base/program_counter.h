@@ -1,4 +1,4 @@
-/* Where a signal has interrupted a thread. */
+/* Where a signal has interrupted a thread, and its stack. */
 #ifndef GSHMEM_RUNTIME_BASE_PROGRAM_COUNTER_H
 #define GSHMEM_RUNTIME_BASE_PROGRAM_COUNTER_H
 
@@ -17,6 +17,19 @@ static inline uintptr_t program_counter(const ucontext_t *context)
     return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
 #elif defined(__aarch64__)
     return (uintptr_t)context->uc_mcontext.pc;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+/* The address of the innermost word of its stack; 0: not known. */
+static inline uintptr_t stack_pointer(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    return (uintptr_t)context->uc_mcontext.sp;
 #else
     (void)context;
     return 0;

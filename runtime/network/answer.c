@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "runtime/network/answer.h"
+#include "runtime/base/thread_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -184,7 +185,7 @@ static void answer_one(struct answer *a, int fd)
     }
     if (ask.question == WHERE_STACKS) {
         static struct where_stacks stacks; /* of this thread alone, and large */
-        stacks_take(a->job->node->page, &stacks);
+        stacks_take(&stacks);
         answer_send(fd, &stacks, sizeof stacks, until);
     }
 }
@@ -298,7 +299,7 @@ void answer_start(struct job *j)
         return;
     }
     /* Signals are the program's, and are delivered to its threads. */
-    sigfillset(&all);
+    thread_signals_blocked(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     error = pthread_create(&a->thread, NULL, answer_main, a);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

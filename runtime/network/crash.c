@@ -21,16 +21,26 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/program_counter.h"
+#include "runtime/network/stacks.h"
 
 enum {
     FRAMES = 24,
     SHOWN = 8,              /* frames whose source lines are looked up */
+    STACK_NEAR = 16384,   /* bytes around a thread's stack pointer that are still of its stack */
     END_SECONDS = 15,       /* after which a process that cannot say it ends all the same */
     LINES_MS = 2000,        /* that this may take for one file */
     ALTERNATE_BYTES = 65536 /* of the stack on which a thread that has used up its own is handled */
 };
 
-static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+/* Their names: strsignal may translate them, which takes memory. */
+static const struct {
+    int number;
+    const char *name;
+} signals[] = {
+    {SIGSEGV, "Segmentation fault"},    {SIGBUS, "Bus error"},
+    {SIGFPE, "Arithmetic exception"},   {SIGILL, "Illegal instruction"},
+    {SIGTRAP, "Trace/breakpoint trap"}, {SIGABRT, "Aborted"},
+};
 
 /* Read by the handler. */
 static struct {
@@ -187,18 +197,57 @@ static bool has_address(int number, const siginfo_t *info)
            info->si_code != SI_KERNEL;
 }
 
+/* Whether it is right below, or at the end of, the thread's stack. */
+static bool has_used_up_stack(int number, const siginfo_t *info, const void *context)
+{
+    const uintptr_t at = (uintptr_t)info->si_addr, sp = stack_pointer(context);
+
+    return has_address(number, info) && sp && at < sp + STACK_NEAR && at + STACK_NEAR >= sp;
+}
+
+static const char *name_signal(int number)
+{
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (signals[i].number == number)
+            return signals[i].name;
+    }
+    return "?";
+}
+
+/* Of a thread that has jumped to where no code is, as by a function pointer that is not set, the
+ * stack cannot be followed from there (backtrace reads at that address): its callers are looked for
+ * on it. */
+static int find_callers(const void *context, void **frame, int most)
+{
+    uint64_t caller[FRAMES];
+    const uint32_t n = stacks_look_through(stack_pointer(context), caller, (uint32_t)most);
+
+    for (uint32_t i = 0; i < n; i++)
+        frame[i] = (void *)(uintptr_t)caller[i];
+    return (int)n;
+}
+
 static void say_crash(int number, const siginfo_t *info, const void *context)
 {
     void *frame[FRAMES];
+    const char *path;
+    uintptr_t offset;
     char where[200] = "";
     const uintptr_t at = program_counter(context);
 
     if (crash.in_kernel && crash.name_thread && crash.in_kernel())
         crash.name_thread(where, sizeof where);
     crash_say("PE %d (process %d) got signal %d (%s)%s%s", crash.pe, (int)getpid(), number,
-              strsignal(number), where[0] ? ", in " : "", where);
+              name_signal(number), where[0] ? ", in " : "", where);
     if (has_address(number, info))
         crash_say("  it used address %p", info->si_addr);
+    if (has_used_up_stack(number, info, context))
+        crash_say("  the thread's stack is used up%s",
+                  where[0] ? "; GSHMEM_HOST_STACK sets the size of those of kernels" : "");
+    if (stack_pointer(context) && !find_file(at, &path, &offset)) {
+        say_stack(frame, 0, find_callers(context, frame, FRAMES));
+        return;
+    }
     int n = backtrace(frame, FRAMES), first = 0;
     while (first < n && (uintptr_t)frame[first] != at)
         first++;
@@ -227,7 +276,7 @@ static void take_crash(int number, siginfo_t *info, void *context)
         }
     }
     signal(number, SIG_DFL);
-    if (info->si_code <= 0 || number == SIGABRT)
+    if (info->si_code <= 0 || number == SIGABRT || number == SIGTRAP)
         raise(number); /* else the instruction is tried again, and ends the process */
 }
 
@@ -257,9 +306,9 @@ void crash_begin(int pe)
     use_alternate_stack();
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction before;
-        if (sigaction(signals[i], NULL, &before) == 0 && !(before.sa_flags & SA_SIGINFO) &&
+        if (sigaction(signals[i].number, NULL, &before) == 0 && !(before.sa_flags & SA_SIGINFO) &&
             before.sa_handler == SIG_DFL)
-            sigaction(signals[i], &ours, NULL);
+            sigaction(signals[i].number, &ours, NULL);
     }
 }
 

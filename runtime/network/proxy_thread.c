@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "runtime/network/proxy_thread.h"
+#include "runtime/base/thread_signals.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -135,7 +136,7 @@ gshmem_status_t proxy_start(struct proxy *p, struct network *n, const struct pro
     if (p->wake_fd < 0)
         return fail(GSHMEM_ERR_SYSTEM, "start-up: eventfd: %s", log_errno(errno));
     /* Signals are the program's, and are delivered to its threads. */
-    sigfillset(&all);
+    thread_signals_blocked(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&p->thread, NULL, proxy_main, p);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

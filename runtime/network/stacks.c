@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 enum {
     HANDLER_MS = 100,      /* that a running thread has to answer a signal */
     STACK_WORDS = 2048,    /* of a sleeping thread that are looked through */
+    CODE_RANGES = 256,     /* of files; what is called in others is not seen */
     HANDLER_FRAMES = 4,    /* at most, of the handler and the system, before the thread's own */
     STACK_SIGNAL = SIGURG, /* which programs ignore, unless they say otherwise */
 };
@@ -73,14 +75,17 @@ static bool may_replace(const struct sigaction *action)
            strstr(info.dli_fname, "libgshmem_host.so");
 }
 
+/* The host device's handler, which may be called from this one, goes on with another CUDA thread:
+ * it has to be on the stack of the one that it has interrupted. */
 static void sample_by_signal(struct where_thread *t)
 {
-    const struct sigaction ours = {.sa_sigaction = take_own_stack,
-                                   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    struct sigaction ours = {.sa_sigaction = take_own_stack, .sa_flags = SA_SIGINFO | SA_RESTART};
     int32_t tid = t->tid;
 
-    if (sigaction(STACK_SIGNAL, NULL, &sample.before) != 0 || !may_replace(&sample.before) ||
-        sigaction(STACK_SIGNAL, &ours, NULL) != 0)
+    if (sigaction(STACK_SIGNAL, NULL, &sample.before) != 0 || !may_replace(&sample.before))
+        return;
+    ours.sa_flags |= sample.before.sa_handler == SIG_DFL ? SA_ONSTACK : 0;
+    if (sigaction(STACK_SIGNAL, &ours, NULL) != 0)
         return;
     sample.to = t;
     atomic_store_explicit(&sample.done, false, memory_order_relaxed);
@@ -116,12 +121,31 @@ static bool copy_own(uint64_t from, void *to, size_t bytes)
     return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
 
-static bool is_code(const struct where_page *page, uint64_t at)
-{
-    const uint32_t n = atomic_load_explicit(&page->modules, memory_order_acquire);
+/* Where code is: bytes of data may look like a call. */
+struct code {
+    int n;
+    uint64_t begin[CODE_RANGES], end[CODE_RANGES];
+};
 
-    for (uint32_t i = 0; i < n; i++) {
-        if (at >= page->module[i].begin && at < page->module[i].end)
+static int add_code(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct code *code = context;
+
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum && code->n < CODE_RANGES; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
+            continue;
+        code->begin[code->n] = info->dlpi_addr + p->p_vaddr;
+        code->end[code->n++] = info->dlpi_addr + p->p_vaddr + p->p_memsz;
+    }
+    return 0;
+}
+
+static bool is_code(const struct code *code, uint64_t at)
+{
+    for (int i = 0; i < code->n; i++) {
+        if (at >= code->begin[i] && at < code->end[i])
             return true;
     }
     return false;
@@ -151,11 +175,35 @@ static bool follows_call(uint64_t at)
 #endif
 }
 
-static void guess_stack(const struct where_page *page, struct where_thread *t)
+static uint32_t look_through(const struct code *code, uint64_t sp, uint64_t *frame, uint32_t most)
+{
+    uint64_t word[64];
+    uint32_t n = 0;
+
+    sp &= ~7ull;
+    for (int at = 0; at < STACK_WORDS && n < most; at += 64, sp += sizeof word) {
+        if (!copy_own(sp, word, sizeof word))
+            break;
+        for (int i = 0; i < 64 && n < most; i++) {
+            if (is_code(code, word[i]) && follows_call(word[i]))
+                frame[n++] = word[i];
+        }
+    }
+    return n;
+}
+
+uint32_t stacks_look_through(uint64_t from, uint64_t *frame, uint32_t most)
+{
+    struct code code = {.n = 0};
+
+    dl_iterate_phdr(add_code, &code);
+    return look_through(&code, from, frame, most);
+}
+
+static void guess_stack(const struct code *code, struct where_thread *t)
 {
     char path[64], line[256];
     unsigned long long sp = 0, pc = 0;
-    uint64_t word[64];
 
     snprintf(path, sizeof path, "/proc/self/task/%d/syscall", t->tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -172,15 +220,7 @@ static void guess_stack(const struct where_page *page, struct where_thread *t)
         return;
     t->guessed = 1;
     t->frame[t->frames++] = pc;
-    sp &= ~7ull;
-    for (int at = 0; at < STACK_WORDS && t->frames < WHERE_FRAMES; at += 64, sp += sizeof word) {
-        if (!copy_own(sp, word, sizeof word))
-            break;
-        for (int i = 0; i < 64 && t->frames < WHERE_FRAMES; i++) {
-            if (is_code(page, word[i]) && follows_call(word[i]))
-                t->frame[t->frames++] = word[i];
-        }
-    }
+    t->frames += look_through(code, sp, t->frame + t->frames, WHERE_FRAMES - t->frames);
 }
 
 /* ---- All threads ---- */
@@ -199,25 +239,46 @@ static bool read_state(struct where_thread *t, const struct threads_one *of_main
     return !threads_has_ended(&one) && !threads_is_a_library(&one, of_main);
 }
 
-void stacks_take(const struct where_page *page, struct where_stacks *out)
+static bool has_taken(const struct where_stacks *out, int32_t tid)
+{
+    uint32_t i = 0;
+
+    while (i < out->threads && out->thread[i].tid != tid)
+        i++;
+    return i < out->threads;
+}
+
+static void stacks_take_one(int32_t tid, bool any, const struct threads_one *of_main,
+                            const struct code *code, struct where_stacks *out)
+{
+    struct where_thread *t = &out->thread[out->threads];
+
+    memset(t, 0, sizeof *t);
+    t->tid = tid;
+    if (tid <= 0 || has_taken(out, tid) || !read_state(t, of_main) ||
+        !(any || t->state == 'R' || tid == getpid()))
+        return;
+    if (t->state == 'R')
+        sample_by_signal(t);
+    else
+        guess_stack(code, t);
+    out->threads++;
+}
+
+void stacks_take(struct where_stacks *out)
 {
     DIR *tasks = opendir("/proc/self/task");
     struct threads_one of_main = {.name = ""};
+    struct code code = {.n = 0};
     struct dirent *entry;
 
     memset(out, 0, sizeof *out);
     threads_read(getpid(), &of_main);
-    while (tasks && (entry = readdir(tasks)) && out->threads < WHERE_THREADS) {
-        struct where_thread *t = &out->thread[out->threads];
-        memset(t, 0, sizeof *t);
-        t->tid = atoi(entry->d_name);
-        if (t->tid <= 0 || !read_state(t, &of_main))
-            continue;
-        if (t->state == 'R')
-            sample_by_signal(t);
-        else
-            guess_stack(page, t);
-        out->threads++;
+    dl_iterate_phdr(add_code, &code);
+    for (int any = 0; tasks && any <= 1; any++) {
+        while ((entry = readdir(tasks)) && out->threads < WHERE_THREADS)
+            stacks_take_one(atoi(entry->d_name), any, &of_main, &code, out);
+        rewinddir(tasks);
     }
     if (tasks)
         closedir(tasks);

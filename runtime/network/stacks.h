@@ -7,7 +7,11 @@
 
 /* Call once, early: what a signal handler needs must be loaded before. */
 void stacks_prepare(void);
-/* Of the threads that are not the library's. page: has the files whose code runs. */
-void stacks_take(const struct where_page *page, struct where_stacks *out);
+/* Of the threads that are not the library's: of the main one, of those that run, and of others. */
+void stacks_take(struct where_stacks *out);
+
+/* What looks like return addresses from that word of a stack on, the innermost first; returns how
+ * many. A signal handler may call it. */
+uint32_t stacks_look_through(uint64_t from, uint64_t *frame, uint32_t most);
 
 #endif

@@ -259,7 +259,7 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
         w->since = w->checked = w->stepped = now;
         w->served = 0;
         w->reported = false;
-        w->record = where_page_claim(job->node, w->what, now);
+        w->record = where_page_claim(job->node, w->what, now, false);
         if (trace_is_on() && w->record)
             wait_trace(w);
     }

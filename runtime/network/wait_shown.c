@@ -25,13 +25,7 @@ enum {
 
 void wait_show_peer(struct where_wait *record, int pe)
 {
-    for (int i = 0; i < record->peers && i < WHERE_PEERS; i++) {
-        if (record->peer[i] == pe)
-            return;
-    }
-    if (record->peers < WHERE_PEERS)
-        record->peer[record->peers] = pe;
-    record->peers++;
+    where_add_peer(record, pe);
 }
 
 void wait_show_object(struct where_wait *record, const void *at, size_t bytes)
@@ -100,6 +94,7 @@ void wait_show(struct wait *w, uint64_t now)
     record->segment = next.segment;
     record->offset = next.offset;
     record->peers = next.peers;
+    record->step = next.step;
     memcpy(record->peer, next.peer, sizeof record->peer);
     memcpy(record->text, next.text, sizeof record->text);
     if (first) {
@@ -116,6 +111,21 @@ void wait_forget(struct wait *w)
     w->record = NULL;
 }
 
+/* For the watchdog's line, what the record says that a wait is for. */
+static void say_object(const struct where_wait *record, char *text, size_t size)
+{
+    if (record->kind == WHERE_VARIABLE)
+        snprintf(text, size, "waiting for the variable at %#llx, %s",
+                 (unsigned long long)record->at, record->text);
+    else if (record->kind == WHERE_LOCK && record->peers)
+        snprintf(text, size, "waiting for PE %d, which has the lock or is before this PE",
+                 record->peer[0]);
+    else if (record->kind == WHERE_THREAD)
+        snprintf(text, size, "%s", record->text);
+    else if (record->text[0])
+        snprintf(text, size, "waiting for %s", record->text);
+}
+
 void wait_watch(struct wait *w, uint64_t waited)
 {
     int64_t seconds = settings_number(SETTING_WATCHDOG);
@@ -125,8 +135,8 @@ void wait_watch(struct wait *w, uint64_t waited)
         return;
     w->reported = true;
     job->waits->missing(w->team, missing, sizeof missing);
-    if (!missing[0] && w->record && w->record->text[0])
-        snprintf(missing, sizeof missing, "%s", w->record->text);
+    if (!missing[0] && w->record)
+        say_object(w->record, missing, sizeof missing);
     log_line(LOG_ERROR,
              "watchdog: %s has waited for %llu s%s%s; to see which PE blocks the job: "
              "gshmem-where %s",

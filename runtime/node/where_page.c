@@ -143,12 +143,15 @@ static int32_t own_number(void)
     return number;
 }
 
-static int claim_any(struct where_page *page)
+/* The main thread's wait decides what is said of the PE: a record is kept for it. */
+static int claim_any(struct where_page *page, bool kernel)
 {
+    const bool is_main = !kernel && own_number() == page->pid;
+    const uint32_t kept = is_main ? 0 : 1u << WHERE_OF_MAIN;
     uint32_t taken = atomic_load_explicit(&page->claimed, memory_order_relaxed);
 
-    while (~taken) {
-        const int i = __builtin_ctz(~taken);
+    while (~(taken | kept)) {
+        const int i = __builtin_ctz(~(taken | kept));
         /* acquire: pairs with the release in where_page_release */
         if (atomic_compare_exchange_weak_explicit(&page->claimed, &taken, taken | 1u << i,
                                                   memory_order_acquire, memory_order_relaxed))
@@ -172,16 +175,17 @@ void where_page_of_stream(bool is)
     of_stream = is;
 }
 
-struct where_wait *where_page_claim(struct node *node, const char *call, uint64_t since)
+struct where_wait *where_page_claim(struct node *node, const char *call, uint64_t since,
+                                    bool kernel)
 {
-    const int i = node->page && !hidden ? claim_any(node->page) : -1;
+    const int i = node->page && !hidden ? claim_any(node->page, kernel) : -1;
 
     if (i < 0)
         return NULL;
     struct where_wait *w = &node->page->wait[i];
     where_write_begin(w);
     w->kind = WHERE_UNKNOWN;
-    w->tid = of_stream ? WHERE_STREAM : own_number();
+    w->tid = of_stream ? -own_number() : own_number();
     w->team = w->segment = -1;
     w->peers = 0;
     w->at = 0;

@@ -3,6 +3,7 @@
 #ifndef GSHMEM_RUNTIME_NODE_WHERE_PAGE_H
 #define GSHMEM_RUNTIME_NODE_WHERE_PAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,9 +26,11 @@ void where_page_hide(void);
 /* Waits of this thread are those of a stream until the next call, or are not. */
 void where_page_of_stream(bool is);
 
-/* A record for a wait of this thread that began at that time; NULL: there is no page, or no record
- * is free. The caller fills it in between where_write_begin and where_write_end. */
-struct where_wait *where_page_claim(struct node *node, const char *call, uint64_t since);
+/* A record for a wait of this thread that began at that time; kernel: for one of a kernel. NULL:
+ * there is no page, or no record is free. The caller fills it in between where_write_begin and
+ * where_write_end. */
+struct where_wait *where_page_claim(struct node *node, const char *call, uint64_t since,
+                                    bool kernel);
 void where_page_release(struct node *node, struct where_wait *w);
 
 #endif

@@ -56,7 +56,7 @@ static struct where_wait *shown_record(struct node *node, const char *key, uint6
     if (old)
         old->since = now;
     if (!old && __builtin_popcount(node->kernel_records) < KERNEL_WAITS)
-        new = where_page_claim(node, "", now);
+        new = where_page_claim(node, "", now, true);
     if (new)
         node->kernel_records |= 1u << (new - node->page->wait);
     return old ? old : new;
@@ -68,7 +68,7 @@ static void show_team(struct where_wait *w, int team)
     w->team = team;
     const struct team *t = w->team >= 0 ? job->team[w->team] : NULL;
     for (int i = 0; t && i < t->n_pes; i++) {
-        if (t->members[i] != job->pe)
+        if (t->members[i] != job->pe || w->peers >= WHERE_PEERS) /* in order beyond the list */
             wait_show_peer(w, t->members[i]);
     }
 }

@@ -36,7 +36,9 @@ static void wait_hooks_show_missing(const struct group *g, struct where_wait *re
 }
 
 /* Between nodes a member knows only who of its own node has arrived. If all have, it waits for
- * other nodes, or for the leader, who does: any of their members may be missing. */
+ * other nodes, or for the leader, who does: any of their members may be missing. Members of its own
+ * node are among those beyond the list, whose order would else have holes (where_add_peer); whoever
+ * reads the record leaves out members that wait in the same team's call. */
 static void wait_hooks_peers(const struct wait *w, struct where_wait *record)
 {
     const struct team *t =
@@ -52,8 +54,9 @@ static void wait_hooks_peers(const struct wait *w, struct where_wait *record)
     record->kind = WHERE_COLLECTIVE;
     record->team = t->id;
     wait_hooks_show_missing(g->internode ? internode_neighbours(g) : g, record);
-    for (int i = 0; g->internode && !record->peers && i < g->n; i++) {
-        if (job->node->index_of[g->pe[i]] < 0)
+    const bool all_are_here = record->peers == 0;
+    for (int i = 0; g->internode && all_are_here && i < g->n; i++) {
+        if (job->node->index_of[g->pe[i]] < 0 || record->peers >= WHERE_PEERS)
             wait_show_peer(record, g->pe[i]);
     }
 }

@@ -220,11 +220,14 @@ static void identify_silent(struct where_job *job, const struct asked *found, si
 
 /* ---- What follows from it ---- */
 
-static int by_age(const void *a, const void *b)
+/* The program's own waits first, of its main thread, its kernels and streams; the oldest first. */
+static int by_importance(const void *a, const void *b, void *page)
 {
     const struct where_wait *x = a, *y = b;
+    const int32_t main = ((const struct where_page *)page)->pid;
+    const int own = (y->tid == main || y->tid <= 0) - (x->tid == main || x->tid <= 0);
 
-    return x->since < y->since ? -1 : x->since > y->since;
+    return own ? own : x->since < y->since ? -1 : x->since > y->since;
 }
 
 /* Time stands still in a process that is stopped: the last time at which it was seen to wait, or
@@ -263,7 +266,7 @@ static void collect_waits(struct where_pe *p)
         w->peers = w->peers < 0 ? 0 : w->peers;
         p->n_waits++;
     }
-    qsort(p->waits, (size_t)p->n_waits, sizeof *p->waits, by_age);
+    qsort_r(p->waits, (size_t)p->n_waits, sizeof *p->waits, by_importance, p->page);
 }
 
 /* Whether the PE's program is in a wait: its main thread, or a kernel or stream for which that
@@ -271,8 +274,7 @@ static void collect_waits(struct where_pe *p)
 static bool is_waiting(const struct where_pe *p)
 {
     for (int i = 0; i < p->n_waits; i++) {
-        if (p->waits[i].tid == p->page->pid || p->waits[i].tid == 0 ||
-            p->waits[i].tid == WHERE_STREAM)
+        if (p->waits[i].tid == p->page->pid || p->waits[i].tid <= 0)
             return true;
     }
     return false;
@@ -304,7 +306,8 @@ static bool needs_stacks(const struct where_pe *p)
     return false;
 }
 
-static void ask_stacks(struct where_job *job, int ms)
+/* wanted: by PE. */
+static void ask_stacks(struct where_job *job, const bool *wanted, int ms)
 {
     struct asking *all = calloc((unsigned)job->n_pes, sizeof *all);
     size_t n = 0;
@@ -312,7 +315,7 @@ static void ask_stacks(struct where_job *job, int ms)
     if (!all)
         return;
     for (int pe = 0; pe < job->n_pes; pe++) {
-        if (job->pe[pe].asked && needs_stacks(&job->pe[pe]))
+        if (job->pe[pe].asked && wanted[pe] && !job->pe[pe].stacks)
             all[n++] = (struct asking){.to = job->pe[pe].asked, .question = WHERE_STACKS, .fd = -1};
     }
     ask_all(all, n, ms);
@@ -324,6 +327,29 @@ static void ask_stacks(struct where_job *job, int ms)
             free(all[i].rest);
     }
     free(all);
+}
+
+void where_collect_stacks(struct where_job *job, const int *pe, int n, int ms)
+{
+    bool *wanted = calloc((unsigned)job->n_pes, sizeof *wanted);
+
+    for (int i = 0; wanted && i < n; i++)
+        wanted[pe[i]] = true;
+    if (wanted)
+        ask_stacks(job, wanted, ms);
+    free(wanted);
+}
+
+/* Of PEs of which it is known already that stacks help. */
+static void collect_first_stacks(struct where_job *job, int ms)
+{
+    bool *wanted = calloc((unsigned)job->n_pes, sizeof *wanted);
+
+    for (int pe = 0; wanted && pe < job->n_pes; pe++)
+        wanted[pe] = needs_stacks(&job->pe[pe]);
+    if (wanted)
+        ask_stacks(job, wanted, ms);
+    free(wanted);
 }
 
 bool where_collect(const struct asked *found, size_t n, const struct asked *one, int ms,
@@ -340,7 +366,7 @@ bool where_collect(const struct asked *found, size_t n, const struct asked *one,
     identify_silent(job, found, n);
     for (int pe = 0; pe < job->n_pes; pe++)
         decide_state(&job->pe[pe]);
-    ask_stacks(job, ms / 2);
+    collect_first_stacks(job, ms / 2);
     return true;
 }
 

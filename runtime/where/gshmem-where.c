@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/printed.h"
 #include "runtime/where/where.h"
 
-enum { FIND_MS = 600 };
+enum { FIND_MS = 600, REPORT_MS = 5000 };
 
 static const char usage[] = "usage: gshmem-where [--user ID] [JOB]\n"
                             "  Says where each PE of a running job is, what it waits for, and who "
@@ -81,7 +82,8 @@ static int report(uint32_t user, const char *wanted)
     struct asked *found;
     size_t n = ask_find(user, FIND_MS, &found);
     const struct asked *chosen = choose(found, n, wanted);
-    const bool reported = chosen && where_report(found, n, chosen, false, "", stdout);
+    const uint64_t until = clock_ns() + REPORT_MS * (uint64_t)CLOCK_MS;
+    const bool reported = chosen && where_report(found, n, chosen, false, until, "", stdout);
 
     if (chosen && !reported)
         fprintf(stderr, "gshmem-where: there is no memory for the report of job %s, %d PEs\n",

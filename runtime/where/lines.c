@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/where/function_name.h"
 #include "runtime/where/symbols.h"
 
 enum {
-    PROGRAM_MS = 1500, /* that addr2line has for one file */
     ADDRESSES = 400,   /* that it is given at most */
 };
 
@@ -188,11 +188,24 @@ static void keep_line(struct line *line, const char *function, char *source)
     else if (strncmp(function, "operator()", 10) ==
         0) /* the lambda that a kernel on the host device is */
         snprintf(line->function, sizeof line->function, "the kernel");
-    else if (strcmp(function, "??") != 0) /* without the types of its parameters */
-        snprintf(line->function, sizeof line->function, "%.*s", (int)strcspn(function, "("),
-                 function);
+    else if (strcmp(function, "??") != 0)
+        function_name_shorten(function, line->function, sizeof line->function);
     if (strncmp(source, "??", 2) != 0 && strstr(source, ":?") == NULL)
         snprintf(line->source, sizeof line->source, "%s", name ? name + 1 : source);
+}
+
+/* What they define is inlined in the program. addr2line may give it the program's name: "main", in
+ * a header. */
+static bool is_in_our_headers(const char *source)
+{
+    static const char *const folders[] = {"/gshmem/device/", "/gshmem/host_device/",
+                                          "/nvshmem/device/"};
+
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        if (strstr(source, folders[i]))
+            return true;
+    }
+    return false;
 }
 
 /* For each address its number, then pairs of lines, a function and a place: first what was inlined,
@@ -214,13 +227,14 @@ static void parse(struct lines *l, const char *path, char *text)
             break;
         if (!line || kept)
             continue;
+        const bool in_headers = is_in_our_headers(source);
         keep_line(line, function, source);
-        line->in_gshmem |= line->of_gshmem;
-        kept = !line->of_gshmem;
+        line->in_gshmem |= line->of_gshmem || in_headers;
+        kept = !line->of_gshmem && !in_headers;
     }
 }
 
-static void resolve_file(struct lines *l, const char *path)
+static void resolve_file(struct lines *l, const char *path, uint64_t until)
 {
     char *argument[6 + ADDRESSES + 1] = {(char *)"addr2line", (char *)"-afiC", (char *)"-e",
                                          (char *)(uintptr_t)path};
@@ -237,7 +251,7 @@ static void resolve_file(struct lines *l, const char *path)
     }
     int fd = used ? start_program(argument, &pid) : -1;
     if (fd >= 0) {
-        char *text = lines_read(fd, clock_ns() + PROGRAM_MS * (uint64_t)CLOCK_MS);
+        char *text = lines_read(fd, until);
         close(fd);
         kill(pid, SIGKILL);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -269,13 +283,13 @@ static bool is_first_of_file(const struct lines *l, size_t i)
     return true;
 }
 
-void lines_resolve(struct lines *l)
+void lines_resolve(struct lines *l, uint64_t until)
 {
     uint64_t offset;
 
     for (size_t i = 0; l && i < l->n; i++) {
-        if (is_first_of_file(l, i) && !is_of_system(l->line[i].path))
-            resolve_file(l, l->line[i].path);
+        if (clock_ns() < until && is_first_of_file(l, i) && !is_of_system(l->line[i].path))
+            resolve_file(l, l->line[i].path, until);
     }
     for (size_t i = 0; l && i < l->n; i++) {
         struct line *line = &l->line[i];

@@ -25,8 +25,9 @@ void lines_free(struct lines *l);
 
 /* Enters a return address that will be looked up. */
 void lines_add(struct lines *l, const struct where_page *page, uint64_t at);
-/* Looks up all that were entered, in one go for each file. */
-void lines_resolve(struct lines *l);
+/* Looks up all that were entered, in one go for each file. After that time, on clock_ns, by the
+ * files' symbols alone. */
+void lines_resolve(struct lines *l, uint64_t until);
 /* The result; NULL: it was not entered. */
 const struct line *lines_find(const struct lines *l, const struct where_page *page, uint64_t at);
 

@@ -17,9 +17,10 @@
 
 enum {
     WHERE_MAGIC = 0x6573687au,
-    WHERE_VERSION = 2, /* of all that this header and socket.h describe */
+    WHERE_VERSION = 3, /* of all that this header and socket.h describe */
     WHERE_WAITS = 32,  /* waits of one PE that are shown; more are counted */
-    WHERE_PEERS = 48,  /* PEs of one wait that are shown; more are counted */
+    WHERE_OF_MAIN = 0, /* the record that is kept for the main thread, if there are many waits */
+    WHERE_PEERS = 48,  /* PEs of one wait that are listed; more are counted */
     WHERE_FRAMES = 20, /* of a call stack */
     WHERE_MODULES = 96, /* a function of a file beyond these has no name */
     WHERE_NAME = 48,
@@ -48,8 +49,6 @@ enum where_kind {
  * not in the wait any more: a signal handler has interrupted it, or the thread has ended. */
 #define WHERE_WAIT_NS 5000000000u
 
-enum { WHERE_STREAM = -1 }; /* a thread of the library's that makes a call of a stream */
-
 enum { WHERE_SEGMENT_HEAP = 1 }; /* the symmetric heap in host memory; others have no name here */
 
 struct where_wait {
@@ -57,8 +56,8 @@ struct where_wait {
      * from the first to the last byte, here or by a get, is whole if they are equal. */
     _Atomic uint32_t ended;
     int32_t kind;    /* enum where_kind */
-    int32_t tid;     /* the thread, as the system numbers it; 0: a thread of a kernel; or
-                        WHERE_STREAM */
+    int32_t tid;     /* the thread, as the system numbers it; 0: a thread of a kernel; negative:
+                        the thread -tid, which makes a call of a stream */
     int32_t team;    /* collectives; -1: none */
     uint64_t since;  /* ns of CLOCK_MONOTONIC: the end of the spin */
     uint64_t seen;   /* ns: the last refresh */
@@ -67,8 +66,8 @@ struct where_wait {
     int32_t peers;   /* how many PEs are waited for; the first WHERE_PEERS are in `peer` */
     uint64_t offset; /* in the segment */
     int32_t peer[WHERE_PEERS];
+    int32_t step; /* the PEs beyond `peer` go on from its last one in this step; 0: not known */
     uint32_t frames;
-    uint32_t unused;
     uint64_t frame[WHERE_FRAMES]; /* return addresses, the innermost first */
     char call[WHERE_NAME];        /* the public name of the call */
     char text[WHERE_TEXT];        /* more for people: values, amounts; may be empty */
@@ -101,6 +100,12 @@ struct where_page {
 static_assert(WHERE_WAITS == 32, "a bit of `claimed` for each");
 static_assert(sizeof(struct where_wait) % 8 == 0, "records are aligned");
 
+/* The thread as the system numbers it; 0: one of a kernel. */
+static inline int32_t where_thread_of(const struct where_wait *w)
+{
+    return w->tid < 0 ? -w->tid : w->tid;
+}
+
 /* A copy of a record that its PE may be writing; false: it is free, or changes all the time, or was
  * torn when the page was fetched. */
 static inline bool where_copy(const struct where_page *page, int i, struct where_wait *copy)
@@ -118,6 +123,36 @@ static inline bool where_copy(const struct where_page *page, int i, struct where
             return true;
     }
     return false;
+}
+
+/* Enters one PE more that is waited for. Of a team with thousands of members those beyond `peer`
+ * are known, too, if they come in the order of PEs. */
+static inline void where_add_peer(struct where_wait *w, int32_t pe)
+{
+    const int32_t beyond = w->peers - WHERE_PEERS;
+
+    for (int i = 0; i < w->peers && i < WHERE_PEERS; i++) {
+        if (w->peer[i] == pe)
+            return;
+    }
+    if (beyond < 0)
+        w->peer[w->peers] = pe;
+    else if (beyond == 0)
+        w->step = pe - w->peer[WHERE_PEERS - 1];
+    else if (pe != w->peer[WHERE_PEERS - 1] + w->step * (beyond + 1))
+        w->step = 0;
+    w->peers++;
+}
+
+/* PE number i of those that are waited for; -1: not known. */
+static inline int32_t where_peer(const struct where_wait *w, int32_t i)
+{
+    if (i < 0 || i >= w->peers || (i >= WHERE_PEERS && !w->step))
+        return -1;
+    if (i < WHERE_PEERS)
+        return w->peer[i];
+    const int64_t pe = w->peer[WHERE_PEERS - 1] + (int64_t)w->step * (i - WHERE_PEERS + 1);
+    return pe < 0 || pe > INT32_MAX ? -1 : (int32_t)pe;
 }
 
 static inline void where_write_begin(struct where_wait *w)

@@ -85,7 +85,7 @@ static bool has_wait_of(const struct where_pe *p, int32_t tid)
 {
     int i = 0;
 
-    while (i < p->n_waits && p->waits[i].tid != tid)
+    while (i < p->n_waits && where_thread_of(&p->waits[i]) != tid)
         i++;
     return i < p->n_waits;
 }
@@ -122,13 +122,17 @@ static const struct where_thread *running_thread(const struct where_pe *p,
 }
 
 /* "beside it, a thread runs in compute (a.c:7)". */
-bool text_add_running(struct text *t, const struct where_pe *p, const struct lines *lines)
+bool text_add_running(struct text *t, const struct where_pe *p, bool name_pe,
+                      const struct lines *lines)
 {
     const struct where_thread *thread = running_thread(p, lines);
     struct text stack = {.used = 0};
 
     if (!thread || !text_add_stack(&stack, lines, p->page, thread->frame, thread->frames))
         return false;
-    text_add(t, "beside it, a thread of PE %d runs in %s", p->pe, stack.at);
+    text_add(t, "beside it, a thread");
+    if (name_pe)
+        text_add(t, " of PE %d", p->pe);
+    text_add(t, " runs in %s", stack.at);
     return true;
 }

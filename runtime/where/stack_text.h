@@ -24,7 +24,8 @@ bool text_add_stack(struct text *t, const struct lines *lines, const struct wher
 /* The thread that began the process, or another one if that has ended; NULL: none is known. */
 const struct where_thread *stack_of_main(const struct where_pe *p);
 /* "beside it, a thread of PE 1 runs in compute (a.c:7)": a thread besides the main one that is not
- * in a wait; false: there is none. */
-bool text_add_running(struct text *t, const struct where_pe *p, const struct lines *lines);
+ * in a wait; without the PE where the line is of that PE. false: there is none. */
+bool text_add_running(struct text *t, const struct where_pe *p, bool name_pe,
+                      const struct lines *lines);
 
 #endif

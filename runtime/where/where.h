@@ -32,7 +32,7 @@ struct where_pe {
     struct where_page *page;   /* NULL: not known */
     uint64_t now;              /* the PE's clock when the page was copied */
     struct where_stacks *stacks; /* NULL: not asked, or no answer */
-    struct where_wait *waits;    /* copies; the oldest first */
+    struct where_wait *waits;    /* copies; the main thread's and kernels' first, then by age */
     int n_waits;
 };
 
@@ -52,6 +52,8 @@ bool where_same_job(const struct asked *a, const struct asked *b);
  * there is no memory. Takes at most ms, and a little. */
 bool where_collect(const struct asked *found, size_t n, const struct asked *one, int ms,
                    struct where_job *job);
+/* Also the call stacks of these PEs' threads, within ms. */
+void where_collect_stacks(struct where_job *job, const int *pe, int n, int ms);
 void where_free(struct where_job *job);
 
 /* ---- culprit.c ---- */
@@ -63,6 +65,7 @@ enum culprit_kind {
     CULPRIT_OWN,      /* a PE waits for memory that other PEs cannot update */
     CULPRIT_VARIABLE, /* PEs wait for updates, and nobody is left to make them */
     CULPRIT_MAYBE,    /* the same, but PEs outside of calls may make them */
+    CULPRIT_INNER,    /* PEs wait for the network, or for threads of their own; nobody for them */
 };
 
 struct culprit {
@@ -70,9 +73,19 @@ struct culprit {
     enum where_state state; /* of CULPRIT_STATE and CULPRIT_MAYBE */
     int n;
     int *pe;     /* [n] */
-    int waiting; /* how many PEs wait for them, directly or through others */
-    int waiter;  /* one PE that waits for them */
+    int waiting; /* how many PEs wait, in one of their threads at least */
+    int waiter;  /* of CULPRIT_MAYBE: one PE that waits for an update */
 };
+
+/* The next PE that this wait is for, from number *at on, which is 0 at first; of a collective those
+ * alone that do not wait in one of the same team. -1: no more is known. */
+int where_next_peer(const struct where_job *job, const struct where_wait *w, int *at);
+/* The wait of that PE that goes on because of the other one; NULL: there is none. */
+const struct where_wait *culprit_wait_for(const struct where_job *job, int pe, int other);
+
+/* Whether it has a thread that is in no wait, as far as its threads are known; runs: one that has a
+ * CPU, or waits for one. */
+bool culprit_has_free_thread(const struct where_pe *p, bool runs);
 
 /* false: out of memory. */
 bool culprit_find(const struct where_job *job, struct culprit *out);
@@ -80,15 +93,17 @@ bool culprit_find(const struct where_job *job, struct culprit *out);
 /* ---- report.c ---- */
 
 /* Lines for people, each after that prefix; the last one is a sentence that names the culprit.
- * compact: without call stacks beyond the first line of each. */
-void report_print(const struct where_job *job, const struct culprit *c, const char *prefix,
-                  FILE *to);
+ * until: on clock_ns, when source lines are looked up no more. */
+void report_print(const struct where_job *job, const struct culprit *c, uint64_t until,
+                  const char *prefix, FILE *to);
 
 /* One line of what each PE is at, for a job that ends; nothing if no PE lives. */
-void report_print_briefly(const struct where_job *job, const char *prefix, FILE *to);
+void report_print_briefly(const struct where_job *job, uint64_t until, const char *prefix,
+                          FILE *to);
 
-/* Collects and prints the job of which *one is a PE. false: out of memory. */
+/* Collects and prints the job of which *one is a PE, by that time, or a little later. false: out of
+ * memory. */
 bool where_report(const struct asked *found, size_t n, const struct asked *one, bool brief,
-                  const char *prefix, FILE *to);
+                  uint64_t until, const char *prefix, FILE *to);
 
 #endif

@@ -5,6 +5,7 @@ memory are as before, and who asks then gets the report.
     askers.py PROGRAM"""
 
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -13,10 +14,11 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-from hangs import BUILD, WAYS, end, is_right, process_of, where  # noqa: E402
+from hangs import BUILD, HERE, WAYS, end, is_right, process_of, where  # noqa: E402
 
 ASKERS = 10000
-MAGIC, VERSION = 0x6573687A, 2  # runtime/where/record.h
+with open(f"{HERE}/../../runtime/where/record.h", encoding="utf-8") as header:
+    MAGIC, VERSION = (int(value, 0) for value in re.findall(r"WHERE_(?:MAGIC|VERSION) = (0x\w+?|\d+)u?,", header.read()))
 QUESTIONS = [struct.pack("IIII", MAGIC, VERSION, question, 0) for question in (1, 2, 3, 4, 99)]
 SAID = [b"", b"x" * 16, QUESTIONS[0][:7], struct.pack("IIII", MAGIC, VERSION + 1, 2, 0), *QUESTIONS]
 SECONDS = 60

@@ -1,9 +1,10 @@
 /* PE 1 crashes, in each of several ways; what it says of it is expected by meson.build. A program's
  * own handler is kept.
  *
- *     crash segv|abort|deep|own|two|sent */
+ *     crash segv|abort|deep|own|two|sent|jump|jump_near|trap */
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,31 @@ __attribute__((noinline)) static int go_deep(int n)
 
     large[0] = (char)n;
     return n ? go_deep(n + 1) + large[0] : 0;
+}
+
+static void (*volatile no_function)(void);
+
+/* Nearly 0: a member of a table of functions that is not there. */
+static void set_no_function(void)
+{
+    no_function = (void (*)(void))(uintptr_t)8;
+}
+
+__attribute__((noinline)) static int jump_nowhere(void)
+{
+    no_function();
+    return *nowhere;
+}
+
+/* An instruction that goes on where nobody handles its signal. */
+__attribute__((noinline)) static int run_into_trap(void)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("int3");
+#else
+    raise(SIGTRAP);
+#endif
+    return 0;
 }
 
 static void own_handler(int number)
@@ -80,6 +106,13 @@ int main(int argc, char **argv)
             kill(getpid(), SIGSEGV);
             pause();
         }
+        if (strcmp(way, "jump") == 0 || strcmp(way, "jump_near") == 0) {
+            if (strcmp(way, "jump_near") == 0)
+                set_no_function();
+            return jump_nowhere();
+        }
+        if (strcmp(way, "trap") == 0)
+            return run_into_trap();
         write_nowhere();
     }
     gshmem_barrier_all();

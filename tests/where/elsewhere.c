@@ -80,7 +80,7 @@ static void collect(const struct asked *a, int node, struct where_job *job, char
     node_of_there = there.node = node;
     CHECK(where_collect(a, 1, a, MS, job));
     CHECK(to && culprit_find(job, &culprit));
-    report_print(job, &culprit, "", to);
+    report_print(job, &culprit, 0, "", to);
     fclose(to);
     free(culprit.pe);
 }
@@ -117,7 +117,7 @@ int main(void)
     collect(&a, 1, &job, text, sizeof text);
     CHECK_EQ(job.pe[1].state, STATE_WAITS);
     CHECK_EQ(job.pe[1].pid, 0);
-    CHECK_HAS(text, "  PE 1: in gshmem_barrier_all");
+    CHECK_HAS(text, "  PEs 0,1: in gshmem_barrier_all");
     CHECK_HAS(text, "(for 3 s)");
     CHECK(!strstr(text, "is stopped"));
     where_free(&job);

@@ -50,6 +50,14 @@ static void way_loop(void)
     gshmem_barrier_all();
 }
 
+/* The culprit is the last PE: between nodes it is none of those that others hear of first. */
+static void way_last(void)
+{
+    if (me == n - 1)
+        loop_for_ever();
+    gshmem_barrier_all();
+}
+
 static void way_sleep(void)
 {
     if (me == 1)
@@ -305,7 +313,7 @@ static const struct {
     WAY(split),         WAY(finalize),    WAY(init),           WAY(test_lock),
     WAY(chain),         WAY(thread),      WAY(stopped_barrier), WAY(stopped_signal),
     WAY(stopped_get),   WAY(stopped_add), WAY(stopped_quiet),  WAY(stopped_room),
-    WAY(closes_all),
+    WAY(closes_all),    WAY(last),
 };
 
 int main(int argc, char **argv)

@@ -30,7 +30,7 @@ WAYS = {
                       r"the variable signal_word, which is 0 and has to be == 1"),
     "signal_loop": (r"only PE 1 can make the update.*loop_for_ever", r"which is 0 and has to be >= 3"),
     "any": (r"PEs 0-2 wait in wait_until_any.* for an update that no PE is left", r"the variable flags"),
-    "variable_heap": (r"only PE 1 can make the update", r"bytes into the heap\), which is 0 and has to be != 0"),
+    "variable_heap": (r"only PE 1 can make the update", r"PEs 0,2: in wait_until, the variable that is \d+ bytes into the heap, which is 0"),
     "lock": (OUTSIDE + r".*loop_for_ever.*; it holds the lock lock", r"gshmem_set_lock, the lock lock, for PE \d"),
     "lock_cycle": (r"deadlock: PE 0 waits for PE 1 .*, PE 1 for PE 2 .*, PE 2 for PE 0", r"the lock locks"),
     "lock_barrier": (r"deadlock: PE [012] waits for PE", r"gshmem_set_lock, the lock lock"),
@@ -49,7 +49,9 @@ WAYS = {
     "kernel_meet": (OUTSIDE + r".*loop_for_ever", r"in a collective in a kernel on team 0, kernel kernel_that_meets"),
     "kernel_over": (OUTSIDE + r".*sleep_for_ever", r"PE 1: outside of calls that wait, sleeping"),
     "kernel_loop": (r"PE 1 waits in a wait in a kernel for an update that no other PE is left to make; beside it, a "
-                    r"thread of PE 1 runs in .*kernels.cu:\d+", r"kernel kernel_that_loops, block \(0,0,0\)"),
+                    r"thread of PE 1 runs in .*kernels.cu:\d+",
+                    r"PEs 0,2: in gshmem_barrier_all on team 0.*called by [^.]*\(kernels.cu:\d+\)[\s\S]*"
+                    r"kernel kernel_that_loops, block \(0,0,0\)"),
     "stream_teams": (r"deadlock: PE \d waits for PE \d \(in gshmem_team_sync\)", r"on a stream: in gshmem_team_sync on team \d+, for PE 1"),
     "stopped_kernel": (STOPPED, r"PE 0: in an operation in a kernel.*channel \d+: put in a kernel, to PE 1, .*for PE 1"),
     "wrong_address": (r"PE 1 waits in signal_wait_until for memory that is not symmetric: no other PE can update it",
@@ -70,6 +72,11 @@ WAYS = {
     "worker": (r"PE 1 waits in signal_wait_until for an update that no other PE is left to make; beside it, a thread of "
                r"PE 1 runs in loop_for_ever.* < compute", r"the variable flag"),
     "nobody_waits": (r"no PE waits in a call of GSHMEM, and none computes.*take_mutex", r"PEs 0-2: outside.*sleeping in take_mutex"),
+    "last": (r"wait for PE 2, which is outside.*loop_for_ever", r"PEs 0,1: in gshmem_barrier_all on team 0, for PE 2"),
+    "computes": (r"no PE waits: the job computes", r"PEs 0-2: outside of calls that wait, sleeping in way_computes \(odd.c:\d+\) < "
+                 r"main \(odd.c:\d+\); beside it, a thread runs in loop_for_ever"),
+    "many": (OUTSIDE + r".*loop_for_ever", r"PE 0: in gshmem_barrier_all on team 0, for PE 1; .*; \d+ other threads: in signal_wait_until"),
+    "joined": (OUTSIDE + r".*loop_for_ever", r"PEs 0,2: outside.*another thread: in gshmem_barrier_all on team 0, for PE 1"),
     "stopped_barrier": (STOPPED, r"gshmem_barrier_all on team 0, for PE 1"),
     "stopped_signal": (STOPPED, r"PE 1: is stopped.*in signal_wait_until"),
     "stopped_get": (STOPPED, r"answer.* over tcp, for PE 1"),

@@ -141,7 +141,7 @@ static void test_answers(void)
     struct culprit culprit;
     FILE *to = open_memstream(&text, &bytes);
     CHECK(to && culprit_find(&job, &culprit));
-    report_print(&job, &culprit, "", to);
+    report_print(&job, &culprit, 0, "", to);
     fclose(to);
     CHECK_HAS(text, "PEs 0-65535: does not answer");
     CHECK(!strchr(text, '\033'));

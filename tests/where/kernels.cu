@@ -1,6 +1,6 @@
-/* Kernels that hang: PE 1 is the culprit, in a loop of its program (hangs.py).
+/* Kernels that hang: PE 1 is the culprit, in a loop of its program (hangs.py); or crash.
  *
- *     kernels WAY DIRECTORY */
+ *     kernels WAY [DIRECTORY] */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,6 +62,39 @@ __global__ void kernel_that_puts(char *to, const char *from, size_t bytes)
         gshmem_putmem(to, from, bytes, 1);
 }
 
+/* PE 1 crashes in one of several threads. */
+__global__ void kernel_that_crashes(int *nowhere)
+{
+    if (blockIdx.x == 1 && threadIdx.x == 2)
+        *(volatile int *)nowhere = 1;
+}
+
+__device__ __attribute__((noinline)) int go_deep(int n)
+{
+    volatile char large[3000];
+
+    large[0] = (char)n;
+    return n ? go_deep(n + 1) + large[0] : 0;
+}
+
+__global__ void kernel_that_goes_deep(int *out)
+{
+    *out = go_deep(1);
+}
+
+static void end_crash(int me, bool deep)
+{
+    int *out;
+
+    cudaMallocHost((void **)&out, sizeof *out);
+    if (me == 1 && deep)
+        kernel_that_goes_deep<<<1, 1>>>(out);
+    else if (me == 1)
+        kernel_that_crashes<<<2, 4>>>(NULL);
+    cudaDeviceSynchronize();
+    gshmem_barrier_all();
+}
+
 static void way_loops(uint64_t *flag, int me)
 {
     int *goes_on;
@@ -112,6 +145,8 @@ int main(int argc, char **argv)
     uint64_t *flag = (uint64_t *)gshmem_calloc(1, 64);
     if (argc > 2)
         be_found(argv[2], me);
+    if (strcmp(way, "kernel_crash") == 0 || strcmp(way, "kernel_deep") == 0)
+        end_crash(me, strcmp(way, "kernel_deep") == 0);
     if (strcmp(way, "kernel_over") == 0)
         way_over(flag, me);
     if (strcmp(way, "kernel_loop") == 0)

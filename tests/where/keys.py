@@ -89,6 +89,20 @@ def during_report(program, directory):
     expect_end(t, "during a report")
 
 
+def all_stopped(program, directory):
+    """No PE says where it is; what is said of them is true all the same."""
+    t, pids = hangs(program, "sleep", directory)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    t.key(QUIT)
+    t.wait_text(b"no PE says where it is: they are stopped,")
+    t.wait_text(f"PE 1 (process {pids[1]}) is stopped, by a signal or a debugger, and has met the others".encode())
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    t.key(INTERRUPT)
+    expect_end(t, "PEs that were stopped")
+
+
 def without_answers(program, directory):
     t, _ = hangs(program, "closes_all", directory)
     time.sleep(1)  # its thread notices within 0.6 s that the socket has gone; it passes either way
@@ -109,6 +123,7 @@ def many(program, directory):
 def main(program):
     with tempfile.TemporaryDirectory() as directory:
         during_report(program, directory)
+        all_stopped(program, directory)
         without_answers(program, directory)
         many(program, directory)
 

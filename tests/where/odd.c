@@ -242,6 +242,66 @@ static void way_nobody_waits(void)
     take_mutex();
 }
 
+static void *sleep_for_ever(void *unused)
+{
+    while (go_on)
+        sleep(1000);
+    return unused;
+}
+
+/* One thread computes, behind more threads that sleep than a report has room for. The main thread
+ * has an address on its stack that is behind a call, if one looks at the bytes alone: it is data. */
+static void way_computes(void)
+{
+    enum { SLEEPERS = 14 };
+    static const unsigned char like_a_call[16] = {[3] = 0xe8};
+    const unsigned char *volatile behind_it[2] = {like_a_call + 8, like_a_call + 8};
+    pthread_t thread;
+
+    for (int i = 0; i < SLEEPERS; i++)
+        pthread_create(&thread, NULL, sleep_for_ever, NULL);
+    pthread_create(&thread, NULL, compute, NULL);
+    pthread_join(thread, NULL);
+    words[0] = behind_it[0] - behind_it[1];
+}
+
+/* More threads of PE 0 wait than there are records, and its main thread comes last. */
+static void *wait_for_flag(void *unused)
+{
+    gshmem_signal_wait_until(&flag, GSHMEM_CMP_EQ, 1);
+    return unused;
+}
+
+static void way_many(void)
+{
+    enum { WAITERS = 34 };
+    pthread_t thread;
+
+    for (int i = 0; me == 0 && i < WAITERS; i++)
+        pthread_create(&thread, NULL, wait_for_flag, NULL);
+    usleep(300000); /* so that they mostly wait by then; it passes either way */
+    if (me == 1)
+        loop_for_ever();
+    gshmem_barrier_all();
+}
+
+/* The threads that call are not the main ones. */
+static void *loop_or_meet(void *unused)
+{
+    if (me == 1)
+        loop_for_ever();
+    gshmem_barrier_all();
+    return unused;
+}
+
+static void way_joined(void)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, loop_or_meet, NULL);
+    pthread_join(thread, NULL);
+}
+
 /* ---- Ends ---- */
 
 static void abort_at_exit(void)
@@ -336,7 +396,8 @@ static const struct {
     WAY(wrong_address), WAY(wrong_flag),     WAY(order_of_teams), WAY(mutex),
     WAY(cancelled),     WAY(stdout_full),    WAY(child),          WAY(handler),
     WAY(signal_handler), WAY(exec),          WAY(atexit),         WAY(main_ended),
-    WAY(worker),        WAY(nobody_waits),  END(atexit_abort),   END(nested_lock),    END(other_size),
+    WAY(worker),        WAY(nobody_waits),   WAY(computes),       WAY(many),
+    WAY(joined),        END(atexit_abort),   END(nested_lock),    END(other_size),
     END(other_root),    END(other_call),     END(thread_crash),   END(child_crash),
     END(quick_exit),    END(closed),
 };

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "transport/verbs/resolve.h"
+#include "runtime/base/thread_signals.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -127,7 +128,7 @@ static bool resolve_have_thread(struct resolver *r, int free)
         return true;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigfillset(&all); /* signals are the program's */
+    thread_signals_blocked(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int error = pthread_create(&r->thread[r->threads], &attr, resolve_main, r);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

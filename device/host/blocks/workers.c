@@ -18,8 +18,12 @@
 #include "device/host/forks.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "runtime/base/thread_signals.h"
 
-enum { RESIDENT_THREADS_TSAN = 2048 }; /* it gets slow, then blind, with many */
+enum {
+    RESIDENT_THREADS_TSAN = 2048, /* it gets slow, then blind, with many */
+    ALTERNATE_BYTES = 65536,      /* of the stack on which a thread without stack is handled */
+};
 
 /* The bottom frame of every thread. Threads that follow each other without a wait share it. */
 static void worker_thread_main(void *argument)
@@ -93,9 +97,33 @@ static void worker_drop_failed(struct worker *w)
     }
 }
 
+/* A CUDA thread that has used up its stack has no room for the handler that says so
+ * (runtime/network/crash.c). NULL: there is another stack already, or no memory. */
+static void *worker_use_alternate_stack(void)
+{
+    stack_t now, ours = {.ss_size = ALTERNATE_BYTES};
+
+    if (sigaltstack(NULL, &now) != 0 || !(now.ss_flags & SS_DISABLE))
+        return NULL;
+    ours.ss_sp = malloc(ours.ss_size);
+    if (ours.ss_sp)
+        sigaltstack(&ours, NULL);
+    return ours.ss_sp;
+}
+
+static void worker_leave_alternate_stack(void *stack)
+{
+    const stack_t none = {.ss_flags = SS_DISABLE};
+
+    if (stack)
+        sigaltstack(&none, NULL);
+    free(stack);
+}
+
 static void *worker_main(void *argument)
 {
     struct worker *w = argument;
+    void *const alternate = worker_use_alternate_stack();
     bool open = true;
 
     worker_here = w;
@@ -125,6 +153,7 @@ static void *worker_main(void *argument)
         __tsan_destroy_fiber(w->tsan_end);
     stack_pool_free(&w->stacks);
     block_free_spare(w);
+    worker_leave_alternate_stack(alternate);
     return NULL;
 }
 
@@ -154,7 +183,7 @@ static bool worker_start(struct worker *w, unsigned number)
     w->number = number;
     w->thread_main = worker_thread_main;
     stack_pool_init(&w->stacks, pool.capacity.stack_size);
-    sigfillset(&all);
+    thread_signals_blocked(&all);
     sigdelset(&all, SIGURG); /* the watch's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&w->id, NULL, worker_main, w);
