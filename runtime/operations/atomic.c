@@ -10,7 +10,6 @@
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
 #include "runtime/teams/context.h"
-#include "runtime/trace/trace.h"
 
 /* The target's proxy applies it, with the same CPU atomics as the PEs that have the object mapped;
  * or the target's NIC, which then makes the updates of all PEs. */
@@ -59,9 +58,7 @@ static gshmem_status_t apply_by_device(const struct location *t, enum gshmem_amo
 static gshmem_status_t apply_mapped(const struct location *t, enum gshmem_amo op, int type,
                                     uint64_t operand, uint64_t compare, uint64_t *old)
 {
-    if (trace_is_on())
-        trace_event(TRACE_COPIED, TRACE_ATOMIC, t->pe, trace_next_id(),
-                    trace_at(t->segment, t->offset), 0);
+    context_trace_copied(TRACE_ATOMIC, t, 0);
     const uint64_t was = atomic_apply(op, type, t->at, operand, compare);
 
     if (old)

@@ -10,7 +10,6 @@
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
 #include "runtime/teams/context.h"
-#include "runtime/trace/trace.h"
 
 /* Checks the argument that is not symmetric. For 0 bytes it may be anything. */
 static gshmem_status_t rma_check_local(const void *local, size_t bytes, const char *which,
@@ -89,14 +88,6 @@ static gshmem_status_t get_remote(struct context *c, const struct location *t, v
                : network_errand(job->network, &request, call, NULL);
 }
 
-/* ---- In the trace ---- */
-
-/* What this thread has done itself in the memory of that PE. */
-static void rma_trace(enum trace_op op, const struct location *t, uint64_t bytes)
-{
-    trace_event(TRACE_COPIED, op, t->pe, trace_next_id(), trace_at(t->segment, t->offset), bytes);
-}
-
 /* ---- To all PEs ---- */
 
 /* What the network does not reach is mapped, or in a device's memory. */
@@ -106,8 +97,7 @@ static gshmem_status_t copy_to(const struct location *t, const void *source, siz
         return device_heap_copy(job->device_heap, t->at, source, bytes);
     if (bytes)
         gshmem_copy(t->at, source, bytes);
-    if (trace_is_on())
-        rma_trace(TRACE_PUT, t, bytes);
+    context_trace_copied(TRACE_PUT, t, bytes);
     return GSHMEM_OK;
 }
 
@@ -117,8 +107,7 @@ static gshmem_status_t copy_from(void *dest, const struct location *t, size_t by
         return device_heap_copy(job->device_heap, dest, t->at, bytes);
     if (bytes)
         gshmem_copy(dest, t->at, bytes);
-    if (trace_is_on())
-        rma_trace(TRACE_GET, t, bytes);
+    context_trace_copied(TRACE_GET, t, bytes);
     return GSHMEM_OK;
 }
 
@@ -287,8 +276,7 @@ static gshmem_status_t rma_put_strided(const char *call, gshmem_ctx_t ctx, void 
     if (t.way == WAY_DEVICE)
         return copy_blocks_by_device(t.at, source, &s, n);
     copy_blocks(t.at, source, s.to_step, s.from_step, s.run, n);
-    if (trace_is_on())
-        rma_trace(TRACE_PUT, &t, s.run * n);
+    context_trace_copied(TRACE_PUT, &t, s.run * n);
     return GSHMEM_OK;
 }
 
@@ -318,8 +306,7 @@ static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *des
     if (t.way == WAY_DEVICE)
         return copy_blocks_by_device(dest, t.at, &s, n);
     copy_blocks(dest, t.at, s.to_step, s.from_step, s.run, n);
-    if (trace_is_on())
-        rma_trace(TRACE_GET, &t, s.run * n);
+    context_trace_copied(TRACE_GET, &t, s.run * n);
     return GSHMEM_OK;
 }
 
@@ -414,8 +401,7 @@ static gshmem_status_t update_signal(const struct location *flag, uint64_t signa
     case ATOMICITY_CPU:
         break;
     }
-    if (trace_is_on())
-        rma_trace(TRACE_SIGNAL, flag, sizeof signal);
+    context_trace_copied(TRACE_SIGNAL, flag, sizeof signal);
     update_signal_mapped(flag->at, signal, signal_op);
     return GSHMEM_OK;
 }

@@ -11,6 +11,7 @@
 #include "runtime/network/network.h"
 #include "runtime/teams/observer.h"
 #include "runtime/teams/team.h"
+#include "runtime/trace/trace.h"
 
 struct context {
     struct gshmem_ctx view; /* first: a handle is its address */
@@ -87,6 +88,14 @@ gshmem_status_t context_check_own(const void *mine, size_t bytes, const char *ca
 /* The same of memory that an operation reads or writes here. It need not be symmetric, but where it
  * is in a heap it has to be in an object. */
 gshmem_status_t context_check_local(const void *local, size_t bytes, const char *call, bool here);
+
+/* For the trace: this thread has done it itself, in the memory of that PE. */
+static inline void context_trace_copied(enum trace_op op, const struct location *l, uint64_t bytes)
+{
+    if (trace_is_on())
+        trace_write(TRACE_COPIED, op, l->pe, trace_next_id(), trace_at(l->segment, l->offset),
+                    bytes);
+}
 
 /* Logs why the address is not symmetric or not reachable; pe is the number that the caller gave. */
 gshmem_status_t context_refuse(const struct location *l, const void *address, size_t bytes, int pe,
