@@ -57,10 +57,22 @@ NVSHMEM_EITHER void nvshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int 
     gshmem_raise(gshmem_signal_op(sig_addr, signal, sig_op, pe));
 }
 
+/* ---- Order ----------------------------------------------------------------------------------- */
+
+/* The sources of all puts of this PE may be changed when it returns. */
+NVSHMEM_EITHER void nvshmemx_flush(void)
+{
+    gshmem_raise(gshmem_flush());
+}
+
 /* ---- By a warp or a block together ----------------------------------------------------------- */
 
 #ifdef GSHMEM_CUDA
 #define NVSHMEM_GROUP(ending, scope)                                                               \
+    GSHMEM_KERNEL void nvshmemx_flush##ending(void)                                                \
+    {                                                                                              \
+        gshmem_kernel_raise_once<scope>(gshmem_flush##ending());                                   \
+    }                                                                                              \
     GSHMEM_KERNEL int nvshmemx_barrier##ending(nvshmem_team_t team)                                \
     {                                                                                              \
         return (int)gshmem_barrier##ending(team);                                                  \
@@ -120,6 +132,11 @@ static inline void nvshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int 
 static inline void nvshmemx_quiet_on_stream(cudaStream_t stream)
 {
     gshmem_raise(gshmem_quiet_on_stream(stream));
+}
+
+static inline void nvshmemx_flush_on_stream(cudaStream_t stream)
+{
+    gshmem_raise(gshmem_flush_on_stream(stream));
 }
 
 static inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, cudaStream_t stream)

@@ -149,6 +149,7 @@ nvshmemx_sync_on_stream | int | nvshmem_team_t, cudaStream_t | documented
 nvshmemx_team_sync_on_stream | int | nvshmem_team_t, cudaStream_t
 nvshmemx_sync_all_on_stream | void | cudaStream_t
 nvshmemx_quiet_on_stream | void | cudaStream_t
+nvshmemx_flush_on_stream | void | cudaStream_t
 nvshmemx_signal_op_on_stream | void | uint64_t *, uint64_t, int, int, cudaStream_t
 nvshmemx_signal_wait_until_on_stream | void | uint64_t *, int, uint64_t, cudaStream_t
 '''
@@ -173,6 +174,7 @@ nvshmem_sync_all | void | void
 nvshmem_signal_fetch | uint64_t | uint64_t *
 nvshmem_signal_wait_until | uint64_t | uint64_t *, int, uint64_t
 nvshmemx_signal_op | void | uint64_t *, uint64_t, int, int
+nvshmemx_flush | void | void
 nvshmemx_ask_smem | int | nvshmemx_smem_amount_t
 '''
 KERNELS = '\n'.join(
@@ -182,6 +184,8 @@ KERNELS = '\n'.join(
     for ending in (WARP, BLOCK)) + '\n' + '\n'.join(
     'nvshmemx_qp_%s%s | void | int, nvshmemx_qp_handle_t *, int' % (what, ending)
     for what in ('quiet', 'fence') for ending in ('', WARP, BLOCK)) + '''
+nvshmemx_flush_warp | void | void
+nvshmemx_flush_block | void | void
 nvshmemx_barrier_warpgroup | int | nvshmem_team_t
 nvshmemx_double2_maxloc_reduce_block | int | nvshmem_team_t, double2 *, const double2 *, size_t
 nvshmemx_give_smem | void | void *, size_t

@@ -42,6 +42,8 @@ enum gshmem_command_kind {
     GSHMEM_COMMAND_CHECK, /* no operation: responds whether the `size` bytes at `address` are in one
                              of the program's objects. `type` is a gshmem_collective, or 0 and `amo`
                              a gshmem_wait_call */
+    GSHMEM_COMMAND_SOURCES, /* no operation: responds when the sources of all puts before it in this
+                               channel may be reused */
 };
 
 /* In a context with more channels, a fence first waits until the proxy has taken the commands of
