@@ -265,7 +265,8 @@ GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_create_ctx(gshmem_team_t
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx);
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_get_team(gshmem_ctx_t ctx,
                                                                 gshmem_team_t *team);
-/* start is a hint that many operations follow, which may be sent in batches until the stop. */
+/* start is a hint that many operations of the host follow, which may be sent in batches until the
+ * stop. What has not been sent by then is sent by the stop, or by the first call that waits. */
 GSHMEM_API void gshmem_ctx_session_start(gshmem_ctx_t ctx, long options);
 GSHMEM_API void gshmem_ctx_session_stop(gshmem_ctx_t ctx);
 

@@ -221,8 +221,37 @@ static inline int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **out_qp_
 #ifdef GSHMEM_CUDA
 #include "nvshmem/device/group.h"
 #include "nvshmem/device/queue_pair.h"
+#include "nvshmem/device/region.h"
 #include "nvshmem/qp.h" /* generated */
 #endif
+
+/* ---- Regions --------------------------------------------------------------------------------- */
+
+/* Until the stop, puts, gets and atomics of the host may wait for more of them. The stop sends what
+ * has not been sent, and so does a call that waits. A PE has one region of the host at a time;
+ * attrs may be NULL. */
+static inline int nvshmemx_region_start(nvshmemx_region_handle_t *handle,
+                                        const nvshmemx_region_attrs_t *attrs)
+{
+    return (int)gshmem_path_region_start(
+        attrs ? attrs->hints : (uint32_t)NVSHMEMX_REGION_HINT_NONE, handle);
+}
+
+static inline int nvshmemx_region_stop(nvshmemx_region_handle_t handle)
+{
+    return (int)gshmem_path_region_stop(handle);
+}
+
+/* *active: whether a region with these hints runs, of the host or, in a kernel, of the block. */
+NVSHMEM_EITHER int nvshmemx_region_is_active(uint32_t hints, int *active)
+{
+#ifdef GSHMEM_CUDA
+    GSHMEM_RETURN(nvshmem_region_is_active_here(hints, active),
+                  (int)gshmem_path_region_is_active(hints, active));
+#else
+    return (int)gshmem_path_region_is_active(hints, active);
+#endif
+}
 
 #include "nvshmem/missing.h"
 

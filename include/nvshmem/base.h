@@ -107,6 +107,19 @@ static inline const char *nvshmemx_status_string(int status)
     }
 }
 
+/* Regions: a PE's host code, or a block, says that many operations follow. */
+typedef uint64_t nvshmemx_region_handle_t;
+typedef enum {
+    NVSHMEMX_REGION_HINT_NONE = 0,
+    NVSHMEMX_REGION_HINT_BATCH_RMA = 1 /* they may be sent together */
+} nvshmemx_region_hint_t;
+
+typedef struct nvshmemx_region_attrs {
+    uint32_t hints;
+    char reserved[60];
+} nvshmemx_region_attrs_t;
+#define NVSHMEMX_REGION_ATTRS_INITIALIZER {NVSHMEMX_REGION_HINT_NONE, {0}}
+
 /* How much shared memory nvshmemx_ask_smem is asked for. */
 typedef enum {
     NVSHMEMX_SMEM_RECOMMENDED,

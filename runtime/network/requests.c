@@ -203,6 +203,7 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
     }
     request->epoch = atomic_load_explicit(&n->fences, memory_order_relaxed);
+    request->flags |= atomic_load_explicit(&pending->held, memory_order_relaxed);
     flight->sent = request->kind != TRANSPORT_PUT || request->bytes <= TRANSPORT_COPIED;
     request->sent = depart;
     request->done = requests_land;
@@ -246,6 +247,7 @@ gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t of
         return status;
     network_enter(n);
     put->pe = pe;
+    put->flags = TRANSPORT_LOOSE | TRANSPORT_MORE;
     put->offset = offset;
     put->local = (void *)source;
     put->bytes = bytes;
@@ -365,6 +367,18 @@ gshmem_status_t network_flush(struct pending *pending, const char *call)
         status = wait_slowly(&w);
     wait_end(&w);
     return status;
+}
+
+void network_session_start(struct pending *pending)
+{
+    atomic_store_explicit(&pending->held, TRANSPORT_HELD, memory_order_relaxed);
+}
+
+/* A thread that has the network's lock meanwhile makes progress behind what was posted. */
+void network_session_stop(struct pending *pending)
+{
+    atomic_store_explicit(&pending->held, 0, memory_order_relaxed);
+    network_drive(job->network);
 }
 
 /* A context of one request. It outlives the call if the wait is cut short, since the response may

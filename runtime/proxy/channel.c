@@ -161,10 +161,11 @@ static inline uint32_t epoch_of(const struct proxy_way *way)
 
 /* Fills in the fields of this request that are not the same for all; false: it takes the general
  * path. */
-static inline bool translate_plain(const struct proxy_way *way, uint64_t kind,
-                                   const struct gshmem_command *m, struct passage *p,
-                                   struct transport_request *r)
+static inline bool translate_plain(struct proxy_channel *c, uint64_t kind,
+                                   const struct gshmem_command *m, struct passage *p)
 {
+    const struct proxy_way *way = c->way;
+    struct transport_request *r = &c->plain;
     const uint64_t offset = m->address - way->heap, heap_bytes = way->heap_bytes;
     const uint64_t bytes = kind == GSHMEM_COMMAND_VALUE ? m->type : m->size;
 
@@ -178,11 +179,11 @@ static inline bool translate_plain(const struct proxy_way *way, uint64_t kind,
     if (kind == GSHMEM_COMMAND_VALUE) {
         p->answer.value[0] = m->local;
         p->answer.value[1] = m->size;
-        r->flags = TRANSPORT_MORE | TRANSPORT_LOOSE | TRANSPORT_KEPT;
+        r->flags = TRANSPORT_MORE | TRANSPORT_LOOSE | TRANSPORT_KEPT | c->held;
         r->local = p->answer.value;
         return command_is_element(m->type);
     }
-    r->flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
+    r->flags = TRANSPORT_MORE | TRANSPORT_LOOSE | c->held;
     r->local = (void *)(uintptr_t)m->local;
     return bytes && way->is_memory(way->context, m->local, bytes);
 }
@@ -291,6 +292,20 @@ static enum step take_question(struct proxy_channel *c, const struct passage *p)
     return STEP_TAKEN;
 }
 
+/* A kernel that ends within a region leaves it begun, which costs its channel nothing but that. */
+static enum step take_session(struct proxy_channel *c, const struct gshmem_command *session,
+                              struct passage *p)
+{
+    if (session->type)
+        c->sessions++;
+    else if (c->sessions)
+        c->sessions--;
+    c->held = c->sessions ? TRANSPORT_HELD : 0;
+    c->taken += p->slots;
+    channel_end(p, GSHMEM_OK);
+    return STEP_TAKEN;
+}
+
 static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uint64_t *bytes)
 {
     struct passage *p = passage_at(c, c->taken);
@@ -321,6 +336,8 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
         return take_check(c, &first, p);
     if (first.kind == GSHMEM_COMMAND_SOURCES && !first.more)
         return take_question(c, p);
+    if (first.kind == GSHMEM_COMMAND_SESSION && !first.more)
+        return take_session(c, &first, p);
     gshmem_status_t status =
         first.more && !pair
             ? fail(GSHMEM_ERR_ARGUMENT,
@@ -330,6 +347,7 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
     if (status == TRANSPORT_FULL)
         return STEP_FULL;
     if (!status) {
+        request.flags |= c->held;
         request.sent = channel_read_source;
         request.done = channel_land;
         request.tag = p;
@@ -356,9 +374,9 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
 
     const struct gshmem_command m = gshmem_command_decode(*slot);
     const bool plain = kind == GSHMEM_COMMAND_VALUE
-                           ? translate_plain(c->way, GSHMEM_COMMAND_VALUE, &m, p, &c->plain)
+                           ? translate_plain(c, GSHMEM_COMMAND_VALUE, &m, p)
                            : kind == GSHMEM_COMMAND_PUT &&
-                                 translate_plain(c->way, GSHMEM_COMMAND_PUT, &m, p, &c->plain);
+                                 translate_plain(c, GSHMEM_COMMAND_PUT, &m, p);
     if (!plain)
         return take_any(c, bytes);
     fill_plain(p, slot->word[0], c->plain.bytes);

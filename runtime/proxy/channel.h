@@ -27,6 +27,8 @@ struct proxy_channel {
     uint64_t published; /* the last `finished` that was published to kernels */
     uint64_t sent; /* the position before which sources may be reused, when last looked at */
     uint32_t asking; /* commands that wait for that */
+    uint32_t sessions; /* regions of kernels that have begun and not ended */
+    uint8_t held;      /* TRANSPORT_HELD while there are some: further flags of requests */
     uint64_t failures;
     gshmem_status_t failure; /* the last one */
     struct passage *passage; /* [slots], by position */

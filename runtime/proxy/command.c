@@ -30,6 +30,7 @@ static const char *const calls[] = {
     [GSHMEM_COMMAND_FLUSH] = "a wait",
     [GSHMEM_COMMAND_CHECK] = "a call",
     [GSHMEM_COMMAND_SOURCES] = "flush",
+    [GSHMEM_COMMAND_SESSION] = "region",
 };
 
 enum { KINDS = sizeof calls / sizeof calls[0] };

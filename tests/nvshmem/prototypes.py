@@ -150,6 +150,8 @@ nvshmemx_team_sync_on_stream | int | nvshmem_team_t, cudaStream_t
 nvshmemx_sync_all_on_stream | void | cudaStream_t
 nvshmemx_quiet_on_stream | void | cudaStream_t
 nvshmemx_flush_on_stream | void | cudaStream_t
+nvshmemx_region_start | int | nvshmemx_region_handle_t *, const nvshmemx_region_attrs_t *
+nvshmemx_region_stop | int | nvshmemx_region_handle_t
 nvshmemx_signal_op_on_stream | void | uint64_t *, uint64_t, int, int, cudaStream_t
 nvshmemx_signal_wait_until_on_stream | void | uint64_t *, int, uint64_t, cudaStream_t
 '''
@@ -175,6 +177,7 @@ nvshmem_signal_fetch | uint64_t | uint64_t *
 nvshmem_signal_wait_until | uint64_t | uint64_t *, int, uint64_t
 nvshmemx_signal_op | void | uint64_t *, uint64_t, int, int
 nvshmemx_flush | void | void
+nvshmemx_region_is_active | int | uint32_t, int *
 nvshmemx_ask_smem | int | nvshmemx_smem_amount_t
 '''
 KERNELS = '\n'.join(
@@ -185,6 +188,8 @@ KERNELS = '\n'.join(
     'nvshmemx_qp_%s%s | void | int, nvshmemx_qp_handle_t *, int' % (what, ending)
     for what in ('quiet', 'fence') for ending in ('', WARP, BLOCK)) + '''
 nvshmemx_flush_warp | void | void
+nvshmemx_region_start_block | int | nvshmemx_region_handle_t *, const nvshmemx_region_attrs_t *
+nvshmemx_region_stop_block | int | nvshmemx_region_handle_t
 nvshmemx_flush_block | void | void
 nvshmemx_barrier_warpgroup | int | nvshmem_team_t
 nvshmemx_double2_maxloc_reduce_block | int | nvshmem_team_t, double2 *, const double2 *, size_t

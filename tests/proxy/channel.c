@@ -371,6 +371,34 @@ static void test_sources(void)
     CHECK_EQ(fake_done, fake_ticket | GSHMEM_DONE_FAILED);
 }
 
+/* While a region of some kernel runs, requests may wait for more of them. */
+static void test_sessions(void)
+{
+    const struct gshmem_command stop = {.kind = GSHMEM_COMMAND_SESSION};
+    struct gshmem_command start = stop;
+
+    start.type = 1;
+    fake_begin();
+    write_one(stop); /* which none has begun */
+    write_one(put(1, 0, 8));
+    write_one(start);
+    write_one(start);
+    write_one(put(1, 0, 8));
+    write_one(value(1, 1));
+    write_one(stop);
+    write_one(fetch_add(1));
+    write_one(stop);
+    write_one(put(1, 0, 8));
+    write_one(fetch_add(1));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_requests, 6);
+    for (int i = 0; i < 6; i++)
+        CHECK_EQ(!!(fake_request[i].flags & TRANSPORT_HELD), i >= 1 && i <= 3);
+    while (fake_requests)
+        fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, fake_ticket);
+}
+
 struct bad {
     struct gshmem_command c;
     const char *part; /* of what is said */
@@ -601,6 +629,7 @@ int main(void)
     test_fence();
     test_flush();
     test_sources();
+    test_sessions();
     test_refusals();
     test_bad_pairs();
     test_garbage();
