@@ -57,6 +57,8 @@ NVSHMEM_EITHER void nvshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int 
     gshmem_raise(gshmem_signal_op(sig_addr, signal, sig_op, pe));
 }
 
+#include "nvshmem/counted.h"
+
 /* ---- Order ----------------------------------------------------------------------------------- */
 
 /* The sources of all puts of this PE may be changed when it returns. */

@@ -132,12 +132,15 @@ typedef gshmem_team_t nvshmem_team_t;
 #define NVSHMEM_TEAM_WORLD   GSHMEM_TEAM_WORLD
 #define NVSHMEM_TEAM_SHARED  GSHMEM_TEAM_SHARED
 #define NVSHMEMX_TEAM_NODE   GSHMEM_TEAM_HOST
+/* The PEs that may have a multicast address together. */
+#define NVSHMEM_TEAM_MC_SHARED GSHMEM_TEAM_SHARED
 
 /* The numbers of these teams, which are their handles here. */
 enum {
     NVSHMEM_TEAM_WORLD_INDEX = GSHMEM_TEAM_WORLD,
     NVSHMEM_TEAM_SHARED_INDEX = GSHMEM_TEAM_SHARED,
     NVSHMEM_TEAM_NODE_INDEX = GSHMEM_TEAM_HOST,
+    NVSHMEM_TEAM_MC_SHARED_INDEX = GSHMEM_TEAM_SHARED,
     NVSHMEM_TEAM_INDEX_MAX = INT_MAX
 };
 

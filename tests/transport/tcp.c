@@ -187,8 +187,8 @@ static void held_back(void)
         post(0, (struct transport_request){.kind = TRANSPORT_PUT,
                                            .flags = TRANSPORT_MORE | TRANSPORT_HELD,
                                            .offset = 4096 + 8 * i, .local = &number[i], .bytes = 8});
+        CHECK(((struct tcp *)pe[0].t)->to[1]->out.bytes >= 8 * (i + 1));
     }
-    CHECK(((struct tcp *)pe[0].t)->to[1]->out.bytes >= 8 * HELD);
     drive_one(0);
     CHECK_EQ(((struct tcp *)pe[0].t)->to[1]->out.bytes, 0);
     settle();
