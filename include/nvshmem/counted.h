@@ -1,5 +1,5 @@
-/* NVSHMEM's counted signals: a put adds the number of its bytes to a signal of the target, when they
- * have arrived. Several PEs may add to one signal. It is a signal as any other: puts with
+/* NVSHMEM's counted signals: a put adds the number of its bytes to a signal of the target, when
+ * they have arrived. Several PEs may add to one signal. It is a signal as any other: puts with
  * NVSHMEM_SIGNAL_ADD count in it, too. */
 #ifndef NVSHMEM_COUNTED_H
 #define NVSHMEM_COUNTED_H
