@@ -9,7 +9,7 @@
 
 #include "check.h"
 
-enum { LARGE = 6 << 20, SMALL = 3000, PUTS = 4, STOPPED = 64 << 10 };
+enum { LARGE = 5 << 20, SMALL = 3000, PUTS = 4, STOPPED = 64 << 10 };
 
 struct area {
     unsigned char source[LARGE], put[LARGE];
