@@ -22,6 +22,7 @@ enum device_call {
     /* source, n variables, type, op, status, value[0] or (vector) the array at dest */
     DEVICE_WAIT_ALL,
     DEVICE_QUIET,
+    DEVICE_FLUSH,
     DEVICE_SYNC, /* team; from here on all have one */
     DEVICE_BARRIER,
     DEVICE_BROADCAST, /* dest, source, n bytes, root: pe */

@@ -273,7 +273,8 @@ GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_create_ctx(gshmem_team_t
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx);
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_get_team(gshmem_ctx_t ctx,
                                                                 gshmem_team_t *team);
-/* start is a hint that many operations follow, which may be sent in batches until the stop. */
+/* start is a hint that many operations of the host follow, which may be sent in batches until the
+ * stop. What has not been sent by then is sent by the stop, or by the first call that waits. */
 GSHMEM_API void gshmem_ctx_session_start(gshmem_ctx_t ctx, long options);
 GSHMEM_API void gshmem_ctx_session_stop(gshmem_ctx_t ctx);
 
@@ -283,7 +284,11 @@ GSHMEM_KERNELS_TOO_BEGIN
 /* fence: puts, atomics and signals of this PE that come before the fence arrive at each target PE
  * before those that come after it. quiet: when it returns, all operations of this PE that come
  * before it are complete and visible to all PEs. pe_quiet: the same for operations on the PEs of a
- * list.
+ * list. flush: when it returns, the sources of all puts of this PE that come before it may be
+ * changed or freed. It does not wait until the data has arrived, and says nothing of gets; a
+ * failure is reported by the next quiet. Over a NIC the source may be reused when the data has
+ * arrived, so that a flush takes as long as a quiet. In kernels there are also gshmem_flush_warp
+ * and gshmem_flush_block, which all threads of a warp or block call, for the puts of all of them.
  *
  * An operation counts if this PE has issued it on the context, from any thread, on the host or in a
  * kernel. It comes before the call if the calling thread issued it earlier, or if the calling
@@ -303,6 +308,8 @@ GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx);
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx);
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx,
                                                                 const int *target_pes, size_t n);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_flush(void);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_ctx_flush(gshmem_ctx_t ctx);
 GSHMEM_KERNELS_TOO_END
 
 /* ---- Waiting --------------------------------------------------------------------------------- */

@@ -57,10 +57,24 @@ NVSHMEM_EITHER void nvshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int 
     gshmem_raise(gshmem_signal_op(sig_addr, signal, sig_op, pe));
 }
 
+#include "nvshmem/counted.h"
+
+/* ---- Order ----------------------------------------------------------------------------------- */
+
+/* The sources of all puts of this PE may be changed when it returns. */
+NVSHMEM_EITHER void nvshmemx_flush(void)
+{
+    gshmem_raise(gshmem_flush());
+}
+
 /* ---- By a warp or a block together ----------------------------------------------------------- */
 
 #ifdef GSHMEM_CUDA
 #define NVSHMEM_GROUP(ending, scope)                                                               \
+    GSHMEM_KERNEL void nvshmemx_flush##ending(void)                                                \
+    {                                                                                              \
+        gshmem_kernel_raise_once<scope>(gshmem_flush##ending());                                   \
+    }                                                                                              \
     GSHMEM_KERNEL int nvshmemx_barrier##ending(nvshmem_team_t team)                                \
     {                                                                                              \
         return (int)gshmem_barrier##ending(team);                                                  \
@@ -120,6 +134,11 @@ static inline void nvshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int 
 static inline void nvshmemx_quiet_on_stream(cudaStream_t stream)
 {
     gshmem_raise(gshmem_quiet_on_stream(stream));
+}
+
+static inline void nvshmemx_flush_on_stream(cudaStream_t stream)
+{
+    gshmem_raise(gshmem_flush_on_stream(stream));
 }
 
 static inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, cudaStream_t stream)
@@ -204,8 +223,37 @@ static inline int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **out_qp_
 #ifdef GSHMEM_CUDA
 #include "nvshmem/device/group.h"
 #include "nvshmem/device/queue_pair.h"
+#include "nvshmem/device/region.h"
 #include "nvshmem/qp.h" /* generated */
 #endif
+
+/* ---- Regions --------------------------------------------------------------------------------- */
+
+/* Until the stop, puts, gets and atomics of the host may wait for more of them. The stop sends what
+ * has not been sent, and so does a call that waits. A PE has one region of the host at a time;
+ * attrs may be NULL. */
+static inline int nvshmemx_region_start(nvshmemx_region_handle_t *handle,
+                                        const nvshmemx_region_attrs_t *attrs)
+{
+    return (int)gshmem_path_region_start(
+        attrs ? attrs->hints : (uint32_t)NVSHMEMX_REGION_HINT_NONE, handle);
+}
+
+static inline int nvshmemx_region_stop(nvshmemx_region_handle_t handle)
+{
+    return (int)gshmem_path_region_stop(handle);
+}
+
+/* *active: whether a region with these hints runs, of the host or, in a kernel, of the block. */
+NVSHMEM_EITHER int nvshmemx_region_is_active(uint32_t hints, int *active)
+{
+#ifdef GSHMEM_CUDA
+    GSHMEM_RETURN(nvshmem_region_is_active_here(hints, active),
+                  (int)gshmem_path_region_is_active(hints, active));
+#else
+    return (int)gshmem_path_region_is_active(hints, active);
+#endif
+}
 
 #include "nvshmem/missing.h"
 

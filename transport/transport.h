@@ -58,6 +58,8 @@ enum transport_flags {
     /* A put with a signal, from and to host memory, that needs no order with any other request to
      * that PE: it may overtake those before it, and be overtaken. */
     TRANSPORT_UNORDERED = 16,
+    /* With TRANSPORT_MORE: many requests follow, and then a progress. Sending may wait for it. */
+    TRANSPORT_HELD = 32,
 };
 
 /* A put of at most this many bytes has been copied when post returns, unless TRANSPORT_KEPT is

@@ -156,7 +156,8 @@ static unsigned threads_for(const struct device_request *r)
     uint64_t bytes = r->element ? r->n * r->element : r->n;
 
     if (r->call == DEVICE_UPDATE || r->call == DEVICE_P || r->call == DEVICE_SIGNAL ||
-        r->call == DEVICE_WAIT_ONE || r->call == DEVICE_WAIT_ALL || r->call == DEVICE_QUIET)
+        r->call == DEVICE_WAIT_ONE || r->call == DEVICE_WAIT_ALL || r->call == DEVICE_QUIET ||
+        r->call == DEVICE_FLUSH)
         return 1;
     return bytes >= LARGE_BYTES ? BLOCK_LARGE : BLOCK_SMALL;
 }

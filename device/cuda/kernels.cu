@@ -129,6 +129,8 @@ __device__ gshmem_status_t perform_by_thread(const struct device_request *r, uin
                                     r->pe);
     case DEVICE_QUIET:
         return gshmem_kernel_quiet(GSHMEM_CTX_DEFAULT);
+    case DEVICE_FLUSH:
+        return gshmem_kernel_flush_sources<GSHMEM_SCOPE_THREAD>(GSHMEM_CTX_DEFAULT);
     case DEVICE_WAIT_ONE:
     case DEVICE_WAIT_ALL:
         return perform_wait(r);
@@ -239,6 +241,7 @@ __device__ gshmem_status_t perform(const struct device_request *r, uint64_t *old
     case DEVICE_WAIT_ONE:
     case DEVICE_WAIT_ALL:
     case DEVICE_QUIET:
+    case DEVICE_FLUSH:
         if (gshmem_kernel_rank<GSHMEM_SCOPE_BLOCK>() == 0)
             status = perform_by_thread(r, old);
         return status;

@@ -30,6 +30,9 @@ GSHMEM_API gshmem_status_t gshmem_path_own_memory(void);
  * the numbers, which the program may free after the job. Local; on failure there is no new queue
  * pair. For nvshmemx.h. */
 GSHMEM_API gshmem_status_t gshmem_path_queue_pairs(int n, int **pairs);
+GSHMEM_API gshmem_status_t gshmem_path_region_start(uint32_t hints, uint64_t *handle);
+GSHMEM_API gshmem_status_t gshmem_path_region_stop(uint64_t handle);
+GSHMEM_API gshmem_status_t gshmem_path_region_is_active(uint32_t hints, int *active);
 #define GSHMEM_QUEUE_PAIRS_FROM 2 /* the first number; NVSHMEM gives smaller ones a meaning */
 
 /* A get of one object that returns no status: after a failure the error policy is called and the

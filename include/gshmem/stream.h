@@ -103,8 +103,10 @@ GSHMEM_API gshmem_status_t gshmem_path_wait_all_on_stream(enum gshmem_type type,
 /* ---- Order and collectives ------------------------------------------------------------------- */
 
 /* quiet: the next work on the stream begins when all operations of this PE on the default context
- * are complete. sync and barrier: it begins when all PEs of the team have arrived. */
+ * are complete. flush: it begins when the sources of their puts may be reused. sync and barrier: it
+ * begins when all PEs of the team have arrived. */
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_quiet_on_stream(gshmem_stream_t stream);
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_flush_on_stream(gshmem_stream_t stream);
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_sync_on_stream(gshmem_team_t team,
                                                                        gshmem_stream_t stream);
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_sync_all_on_stream(gshmem_stream_t stream);

@@ -107,6 +107,19 @@ static inline const char *nvshmemx_status_string(int status)
     }
 }
 
+/* Regions: a PE's host code, or a block, says that many operations follow. */
+typedef uint64_t nvshmemx_region_handle_t;
+typedef enum {
+    NVSHMEMX_REGION_HINT_NONE = 0,
+    NVSHMEMX_REGION_HINT_BATCH_RMA = 1 /* they may be sent together */
+} nvshmemx_region_hint_t;
+
+typedef struct nvshmemx_region_attrs {
+    uint32_t hints;
+    char reserved[60];
+} nvshmemx_region_attrs_t;
+#define NVSHMEMX_REGION_ATTRS_INITIALIZER {NVSHMEMX_REGION_HINT_NONE, {0}}
+
 /* How much shared memory nvshmemx_ask_smem is asked for. */
 typedef enum {
     NVSHMEMX_SMEM_RECOMMENDED,
@@ -119,12 +132,15 @@ typedef gshmem_team_t nvshmem_team_t;
 #define NVSHMEM_TEAM_WORLD   GSHMEM_TEAM_WORLD
 #define NVSHMEM_TEAM_SHARED  GSHMEM_TEAM_SHARED
 #define NVSHMEMX_TEAM_NODE   GSHMEM_TEAM_HOST
+/* The PEs that may have a multicast address together. */
+#define NVSHMEM_TEAM_MC_SHARED GSHMEM_TEAM_SHARED
 
 /* The numbers of these teams, which are their handles here. */
 enum {
     NVSHMEM_TEAM_WORLD_INDEX = GSHMEM_TEAM_WORLD,
     NVSHMEM_TEAM_SHARED_INDEX = GSHMEM_TEAM_SHARED,
     NVSHMEM_TEAM_NODE_INDEX = GSHMEM_TEAM_HOST,
+    NVSHMEM_TEAM_MC_SHARED_INDEX = GSHMEM_TEAM_SHARED,
     NVSHMEM_TEAM_INDEX_MAX = INT_MAX
 };
 

@@ -76,6 +76,10 @@ struct job {
     struct context *contexts;      /* contexts that the program has made, which finalize destroys */
     struct context *left_contexts; /* contexts that it has destroyed, with requests still in
                                       flight */
+    struct {
+        uint64_t handle; /* 0: there is none */
+        uint32_t hints;
+    } region; /* of NVSHMEM's regions, that of the host: teams/regions.c */
     struct queue_pairs *queue_pairs; /* contexts that kernels name by numbers; NULL: none */
     atomic_bool over;             /* the process ends, and the job stays mapped until then:
                                      job_stay */

@@ -36,6 +36,7 @@ struct flight {
     int pe;
     struct flight *next; /* the one issued after it, or the next spare one */
     struct departure *departure; /* NULL: no thread waits for it */
+    bool sent;   /* it has no source, or its source may be reused */
     bool landed;
     uint64_t id; /* in the trace */
 };
@@ -51,6 +52,10 @@ struct pending {
     _Atomic uint64_t reported;
     struct flight *first; /* requests that are not complete, in the order of their positions */
     struct flight *last;
+    uint64_t sent; /* the position before which sources may be reused, when last looked at; */
+    struct flight *last_sent; /* and the flight before that position, if sent > done */
+    _Atomic uint8_t held; /* TRANSPORT_HELD within a session, else 0: further flags of its
+                             requests */
 };
 
 static inline bool pending_any(const struct pending *p)
@@ -134,6 +139,14 @@ gshmem_status_t network_put(struct network *n, struct pending *pending,
 /* Waits until everything that was issued in `pending` before the call is complete; returns the last
  * failure since the last quiet. */
 gshmem_status_t network_quiet(struct pending *pending, const char *call);
+/* From now on the context's requests may wait for more of them, until the stop, which sends them. A
+ * wait sends them, too. */
+void network_session_start(struct pending *pending);
+void network_session_stop(struct pending *pending);
+
+/* Waits until the sources of all puts that were issued in `pending` before the call may be reused.
+ * Failures stay for the next quiet. */
+gshmem_status_t network_flush(struct pending *pending, const char *call);
 
 /* Posts a request and waits until this request is complete. For what a caller must have on return:
  * the bytes of a get, *value of an atomic that fetches (NULL if it does not). */

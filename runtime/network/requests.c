@@ -26,6 +26,7 @@ static void depart(void *tag)
     struct flight *f = tag;
     struct departure *d = f->departure;
 
+    f->sent = true;
     f->departure = NULL;
     /* release: pairs with the acquire in network_put, which may return and so end the departure's
      * lifetime */
@@ -233,7 +234,9 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
     }
     request->epoch = atomic_load_explicit(&n->fences, memory_order_relaxed);
-    request->sent = departure ? depart : NULL;
+    request->flags |= atomic_load_explicit(&pending->held, memory_order_relaxed);
+    flight->sent = request->kind != TRANSPORT_PUT || request->bytes <= TRANSPORT_COPIED;
+    request->sent = depart;
     request->done = requests_land;
     request->tag = flight;
     gshmem_status_t status = trace_is_on() ? requests_begin_traced(n, request)
@@ -276,6 +279,7 @@ gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t of
         return status;
     network_enter(n);
     put->pe = pe;
+    put->flags = TRANSPORT_LOOSE | TRANSPORT_MORE;
     put->offset = offset;
     put->local = (void *)source;
     put->bytes = bytes;
@@ -351,6 +355,62 @@ gshmem_status_t network_quiet(struct pending *pending, const char *call)
                       atomic_load_explicit(&pending->reported, memory_order_relaxed)))
         return GSHMEM_OK;
     return requests_take_failure(pending, call);
+}
+
+/* With the lock held. Looks on from where it stopped, if that flight is still in the list. */
+static uint64_t sent_up_to(struct pending *p)
+{
+    const uint64_t done = atomic_load_explicit(&p->done, memory_order_relaxed);
+    const struct flight *f = p->first;
+
+    if (p->sent > done)
+        f = p->last_sent->next;
+    else
+        p->sent = done;
+    for (; p->sent != atomic_load_explicit(&p->issued, memory_order_relaxed); f = f->next) {
+        if (!f->sent && !f->landed)
+            break;
+        p->last_sent = (struct flight *)f;
+        p->sent++;
+    }
+    return p->sent;
+}
+
+static bool is_sent(struct network *n, struct pending *p, uint64_t target)
+{
+    mutex_take(&n->lock);
+    const bool sent = sent_up_to(p) >= target;
+    mutex_give(&n->lock);
+    return sent;
+}
+
+gshmem_status_t network_flush(struct pending *pending, const char *call)
+{
+    const uint64_t target = atomic_load_explicit(&pending->issued, memory_order_relaxed);
+    struct network *n = job->network;
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    if (is_done(pending, target))
+        return GSHMEM_OK;
+    wait_begin(&w, call, WAIT_FOR_NETWORK);
+    wait_for_object(&w, show_pending, pending);
+    while (!status && !is_sent(n, pending, target))
+        status = wait_slowly(&w);
+    wait_end(&w);
+    return status;
+}
+
+void network_session_start(struct pending *pending)
+{
+    atomic_store_explicit(&pending->held, TRANSPORT_HELD, memory_order_relaxed);
+}
+
+/* A thread that has the network's lock meanwhile makes progress behind what was posted. */
+void network_session_stop(struct pending *pending)
+{
+    atomic_store_explicit(&pending->held, 0, memory_order_relaxed);
+    network_drive(job->network);
 }
 
 /* A context of one request. It outlives the call if the wait is cut short, since the response may

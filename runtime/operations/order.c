@@ -1,12 +1,13 @@
-/* fence and quiet. Both concern the operations that the PE has issued on the context, in kernels
- * too: the kernels' part is in include/gshmem/device/order.h and proxy/contexts.c, and
+/* fence, quiet and flush. All concern the operations that the PE has issued on the context, in
+ * kernels too: the kernels' part is in include/gshmem/device/order.h and proxy/contexts.c, and
  * proxy/README.md has the rule.
  *
  * - To a mapped peer an operation is a load or a store of this CPU, complete when the instruction
  *   is. A fence keeps stores in order. A quiet makes them visible to all PEs before any later
  *   operation, loads included.
  * - To any other peer, a transport is told of the fence with the next request, and keeps the order
- *   without a wait. A quiet waits until all requests are complete. */
+ *   without a wait. A quiet waits until all requests are complete, a flush until the transport has
+ *   read the sources of all puts. */
 #include <stdatomic.h>
 
 #include "gshmem.h"
@@ -41,6 +42,21 @@ gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
     return c ? context_quiet(c, "gshmem_quiet", false) : last_error_status();
 }
 
+/* Failures of the operations stay for the next quiet. */
+gshmem_status_t gshmem_ctx_flush(gshmem_ctx_t ctx)
+{
+    struct context *c = context_find(ctx, "gshmem_flush");
+    RANGE("gshmem_flush");
+    gshmem_status_t status;
+
+    if (!c)
+        return last_error_status();
+    status = network_flush(c->pending, "gshmem_flush");
+    if (status || !c->kernel)
+        return status;
+    return job->observer->flush(c->kernel, "gshmem_flush");
+}
+
 gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t n)
 {
     struct context *c = context_find(ctx, "gshmem_pe_quiet");
@@ -68,6 +84,11 @@ gshmem_status_t gshmem_fence(void)
 gshmem_status_t gshmem_quiet(void)
 {
     return gshmem_ctx_quiet(GSHMEM_CTX_DEFAULT);
+}
+
+gshmem_status_t gshmem_flush(void)
+{
+    return gshmem_ctx_flush(GSHMEM_CTX_DEFAULT);
 }
 
 gshmem_status_t gshmem_pe_quiet(const int *target_pes, size_t n)

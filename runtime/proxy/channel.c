@@ -134,8 +134,38 @@ static void channel_land(void *tag, gshmem_status_t status)
         p->landed = true;
 }
 
+uint64_t channel_sent(struct proxy_channel *c)
+{
+    struct passage *p;
+
+    if (c->sent < c->finished)
+        c->sent = c->finished;
+    for (; c->sent != c->taken; c->sent += p->slots) {
+        p = passage_at(c, c->sent);
+        if (command_asks_for_sources(p) && !p->landed) {
+            c->asking--;
+            channel_end(p, GSHMEM_OK);
+        } else if (!p->sent && !p->landed) {
+            break;
+        }
+    }
+    return c->sent;
+}
+
+/* Called by transports when they have read the source of a put. */
+static void channel_read_source(void *tag)
+{
+    struct passage *p = tag;
+
+    p->sent = true;
+    if (p->channel->asking)
+        channel_sent(p->channel);
+}
+
 void channel_publish(struct proxy_channel *c)
 {
+    if (GSHMEM_UNLIKELY(c->asking))
+        channel_sent(c);
     channel_settle(c);
     if (c->finished == c->published)
         return;
@@ -165,10 +195,11 @@ static inline uint32_t epoch_of(const struct proxy_way *way)
 
 /* Fills in the fields of this request that are not the same for all; false: it takes the general
  * path. */
-static inline bool translate_plain(const struct proxy_way *way, uint64_t kind,
-                                   const struct gshmem_command *m, struct passage *p,
-                                   struct transport_request *r)
+static inline bool translate_plain(struct proxy_channel *c, uint64_t kind,
+                                   const struct gshmem_command *m, struct passage *p)
 {
+    const struct proxy_way *way = c->way;
+    struct transport_request *r = &c->plain;
     const uint64_t offset = m->address - way->heap, heap_bytes = way->heap_bytes;
     const uint64_t bytes = kind == GSHMEM_COMMAND_VALUE ? m->type : m->size;
 
@@ -182,23 +213,24 @@ static inline bool translate_plain(const struct proxy_way *way, uint64_t kind,
     if (kind == GSHMEM_COMMAND_VALUE) {
         p->answer.value[0] = m->local;
         p->answer.value[1] = m->size;
-        r->flags = TRANSPORT_MORE | TRANSPORT_LOOSE | TRANSPORT_KEPT;
+        r->flags = TRANSPORT_MORE | TRANSPORT_LOOSE | TRANSPORT_KEPT | c->held;
         r->local = p->answer.value;
         return command_is_element(m->type);
     }
-    r->flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
+    r->flags = TRANSPORT_MORE | TRANSPORT_LOOSE | c->held;
     r->local = (void *)(uintptr_t)m->local;
     return bytes && way->is_memory(way->context, m->local, bytes);
 }
 
 /* Fills in what is needed at completion without a failure, or to report a failure. */
-static inline void fill_plain(struct passage *p, uint64_t word)
+static inline void fill_plain(struct passage *p, uint64_t word, uint64_t bytes)
 {
     p->answer.status = 0;
     p->answer.wanted = false;
     p->slots = 1;
     p->plain = true;
     p->landed = p->raises = p->signals = false;
+    p->sent = bytes <= TRANSPORT_COPIED;
     p->word = word;
 }
 
@@ -285,6 +317,29 @@ static enum step take_check(struct proxy_channel *c, const struct gshmem_command
     return STEP_TAKEN;
 }
 
+/* It is answered at once if nothing before it keeps its source, by the channel_publish that ends
+ * channel_take. */
+static enum step take_question(struct proxy_channel *c, const struct passage *p)
+{
+    c->asking++;
+    c->taken += p->slots;
+    return STEP_TAKEN;
+}
+
+/* A kernel that ends within a region leaves it begun, which costs its channel nothing but that. */
+static enum step take_session(struct proxy_channel *c, const struct gshmem_command *session,
+                              struct passage *p)
+{
+    if (session->type)
+        c->sessions++;
+    else if (c->sessions)
+        c->sessions--;
+    c->held = c->sessions ? TRANSPORT_HELD : 0;
+    c->taken += p->slots;
+    channel_end(p, GSHMEM_OK);
+    return STEP_TAKEN;
+}
+
 static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uint64_t *bytes)
 {
     struct passage *p = passage_at(c, c->taken);
@@ -313,6 +368,10 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
     }
     if (first.kind == GSHMEM_COMMAND_CHECK && !first.more)
         return take_check(c, &first, p);
+    if (first.kind == GSHMEM_COMMAND_SOURCES && !first.more)
+        return take_question(c, p);
+    if (first.kind == GSHMEM_COMMAND_SESSION && !first.more)
+        return take_session(c, &first, p);
     gshmem_status_t status =
         first.more && !pair
             ? fail(GSHMEM_ERR_ARGUMENT,
@@ -322,8 +381,11 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
     if (status == TRANSPORT_FULL)
         return STEP_FULL;
     if (!status) {
+        request.flags |= c->held;
+        request.sent = channel_read_source;
         request.done = channel_land;
         request.tag = p;
+        p->sent = request.kind != TRANSPORT_PUT || request.bytes <= TRANSPORT_COPIED;
         request.epoch = epoch_of(c->way);
         status = trace_is_on() ? channel_post_traced(p, &request)
                                : c->way->post(c->way->context, &request);
@@ -347,12 +409,12 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
 
     const struct gshmem_command m = gshmem_command_decode(*slot);
     const bool plain = kind == GSHMEM_COMMAND_VALUE
-                           ? translate_plain(c->way, GSHMEM_COMMAND_VALUE, &m, p, &c->plain)
+                           ? translate_plain(c, GSHMEM_COMMAND_VALUE, &m, p)
                            : kind == GSHMEM_COMMAND_PUT &&
-                                 translate_plain(c->way, GSHMEM_COMMAND_PUT, &m, p, &c->plain);
+                                 translate_plain(c, GSHMEM_COMMAND_PUT, &m, p);
     if (!plain)
         return take_any(c, bytes);
-    fill_plain(p, slot->word[0]);
+    fill_plain(p, slot->word[0], c->plain.bytes);
     gshmem_status_t status = trace_is_on() ? channel_post_traced(p, &c->plain)
                                            : c->way->post(c->way->context, &c->plain);
     if (GSHMEM_UNLIKELY(status)) {
@@ -378,7 +440,10 @@ void channel_begin(struct proxy_channel *c)
 {
     c->mask = (UINT64_C(1) << c->slots_log2) - 1;
     c->plain = (struct transport_request){
-        .kind = TRANSPORT_PUT, .segment = c->way->heap_segment, .done = channel_land};
+        .kind = TRANSPORT_PUT,
+        .segment = c->way->heap_segment,
+        .sent = channel_read_source,
+        .done = channel_land};
     for (uint64_t i = 0; i <= c->mask; i++)
         c->passage[i].channel = c;
 }

@@ -25,6 +25,10 @@ struct proxy_channel {
     uint64_t finished;
     bool stuck; /* a command is there, but no record or no room in its transport */
     uint64_t published; /* the last `finished` that was published to kernels */
+    uint64_t sent; /* the position before which sources may be reused, when last looked at */
+    uint32_t asking; /* commands that wait for that */
+    uint32_t sessions; /* regions of kernels that have begun and not ended */
+    uint8_t held;      /* TRANSPORT_HELD while there are some: further flags of requests */
     uint64_t failures;
     gshmem_status_t failure; /* the last one */
     struct passage *passage; /* [slots], by position */
@@ -49,6 +53,9 @@ void channel_begin(struct proxy_channel *c);
 bool channel_take(struct proxy_channel *c);
 /* Publishes to kernels how far commands are complete, if that has changed. */
 void channel_publish(struct proxy_channel *c);
+/* The position before which the sources of all puts may be reused. Answers the commands that have
+ * waited for it. */
+uint64_t channel_sent(struct proxy_channel *c);
 /* Sends a response that raise has delayed. */
 void channel_answer(const struct proxy_way *way, const struct proxy_answer *a);
 /* Whether there is a command that could be taken: one that came after channel_take, or was beyond

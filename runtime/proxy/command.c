@@ -29,6 +29,8 @@ static const char *const calls[] = {
     [GSHMEM_COMMAND_FENCE] = "fence",
     [GSHMEM_COMMAND_FLUSH] = "a wait",
     [GSHMEM_COMMAND_CHECK] = "a call",
+    [GSHMEM_COMMAND_SOURCES] = "flush",
+    [GSHMEM_COMMAND_SESSION] = "region",
 };
 
 enum { KINDS = sizeof calls / sizeof calls[0] };
@@ -57,6 +59,11 @@ const char *command_name(const struct passage *p)
 int command_pe(const struct passage *p)
 {
     return (int)command_of(p).pe;
+}
+
+bool command_asks_for_sources(const struct passage *p)
+{
+    return command_of(p).kind == GSHMEM_COMMAND_SOURCES;
 }
 
 /* ---- Pairs ---- */

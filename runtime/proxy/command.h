@@ -27,6 +27,9 @@ bool command_may_have_more(const struct gshmem_command *first);
 /* Whether the next slot is a second part of it. */
 bool command_continues(const struct gshmem_command *first, const struct gshmem_command *second);
 
+/* Whether it is a GSHMEM_COMMAND_SOURCES. */
+bool command_asks_for_sources(const struct passage *p);
+
 /* The name of the function that the kernel called, and its PE, for messages. */
 const char *command_name(const struct passage *p);
 int command_pe(const struct passage *p);

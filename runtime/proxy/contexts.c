@@ -189,11 +189,13 @@ static bool any_never_written(const struct kernel_context *k, const uint64_t *ta
     return any;
 }
 
-enum stage { STAGE_POSTED, STAGE_DONE };
+enum stage { STAGE_POSTED, STAGE_SENT, STAGE_DONE };
 
 /* acquire: pairs with the releases in gshmem_channel_give_back and channel_publish */
-static uint64_t come_to(const struct kernel_channel *c, enum stage stage)
+static uint64_t come_to(struct kernel_channel *c, enum stage stage)
 {
+    if (stage == STAGE_SENT)
+        return service_sent(&job->kernels->service, &c->proxy);
     return stage == STAGE_DONE ? gshmem_load_acquire(c->proxy.done) & ~GSHMEM_DONE_FAILED
                                : gshmem_load_acquire(c->proxy.tail);
 }
@@ -275,22 +277,39 @@ static gshmem_status_t contexts_take_failure(struct kernel_context *k, struct ke
                          gshmem_status_text((gshmem_status_t)(failed & 255)));
 }
 
+/* Whether all of these commands are complete, which takes no lock. */
+static bool all_done(struct kernel_context *k, const uint64_t *target)
+{
+    bool done = true;
+
+    for (int i = 0; i < k->channels; i++)
+        done &= come_to(&k->own[i], STAGE_DONE) >= target[i];
+    return done;
+}
+
 gshmem_status_t kernels_fence(struct kernel_context *k, const char *call)
 {
     uint64_t target[CHANNELS_MOST];
     gshmem_status_t status;
-    bool done = true;
 
     if ((status = ask_tickets(k, target)))
         return status;
-    for (int i = 0; i < k->channels; i++)
-        done &= come_to(&k->own[i], STAGE_DONE) >= target[i];
-    if (done)
+    if (all_done(k, target))
         return GSHMEM_OK;
     status = contexts_wait_for_all(k, target, STAGE_POSTED, call, false);
     if (!status && network_local_busy(k->network))
         status = contexts_wait_for_all(k, target, STAGE_DONE, call, false);
     return status;
+}
+
+gshmem_status_t kernels_flush(struct kernel_context *k, const char *call)
+{
+    uint64_t target[CHANNELS_MOST];
+    gshmem_status_t status = ask_tickets(k, target);
+
+    if (status || all_done(k, target))
+        return status;
+    return contexts_wait_for_all(k, target, STAGE_SENT, call, false);
 }
 
 gshmem_status_t kernels_quiet(struct kernel_context *k, const char *call, bool last)

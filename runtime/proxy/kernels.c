@@ -144,6 +144,7 @@ const struct observer kernels_observer = {
     .end_context = kernels_end_context,
     .show_queue_pairs = kernels_show_queue_pairs,
     .quiet = kernels_quiet,
+    .flush = kernels_flush,
     .take_own_memory = kernels_take_own_memory,
 };
 

@@ -61,6 +61,8 @@ gshmem_status_t kernels_fence(struct kernel_context *k, const char *call);
 /* Waits until all commands that kernels have written for this context are complete. last: kernels
  * have ended, so that a slot which one of them began to write stays incomplete. */
 gshmem_status_t kernels_quiet(struct kernel_context *k, const char *call, bool last);
+/* Waits until the sources of their puts may be reused. */
+gshmem_status_t kernels_flush(struct kernel_context *k, const char *call);
 
 /* Notifies kernels that wait, if the job has been ended or a PE has died. The proxy calls it
  * regularly. */

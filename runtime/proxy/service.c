@@ -209,6 +209,14 @@ void service_remove_channel(struct service *s, struct proxy_channel *c)
     mutex_give(&s->network->lock);
 }
 
+uint64_t service_sent(struct service *s, struct proxy_channel *c)
+{
+    mutex_take(&s->network->lock);
+    const uint64_t sent = channel_sent(c);
+    mutex_give(&s->network->lock);
+    return sent;
+}
+
 static bool service_take(struct network_source *source)
 {
     struct service *s = (struct service *)source;

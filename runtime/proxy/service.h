@@ -49,6 +49,8 @@ void service_watch(struct service *s, service_show_fn *show);
 void service_stop(struct service *s);
 
 gshmem_status_t service_add_channel(struct service *s, struct proxy_channel *c);
+/* channel_sent, with the lock. */
+uint64_t service_sent(struct service *s, struct proxy_channel *c);
 void service_remove_channel(struct service *s, struct proxy_channel *c);
 
 /* For a thread of the host device that waits: wakes the proxy, or does its work. */

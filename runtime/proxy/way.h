@@ -59,6 +59,7 @@ struct passage {
     uint8_t slots;
     bool plain;    /* no response; only a quiet waits for it */
     bool landed;
+    bool sent;     /* it has no source, or its source may be reused */
     bool raises;
     bool signals;  /* a signal is its second part */
     uint8_t bytes; /* of the value or result */

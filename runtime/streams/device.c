@@ -215,7 +215,8 @@ gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call,
     case DEVICE_WAIT_ONE:
     case DEVICE_WAIT_ALL:
         return put_wait(stream, call, r);
-    default: /* quiet and collectives: the kernels of all PEs check and compare their arguments */
+    default: /* quiet and flush; collectives, whose kernels on all PEs check and compare their
+                arguments */
         return put_request(stream, &request);
     }
 }

@@ -206,6 +206,18 @@ gshmem_status_t gshmem_quiet_on_stream(gshmem_stream_t stream)
                          &(struct request){.what = DEVICE_QUIET, .run = quiet});
 }
 
+static gshmem_status_t flush(const struct request *r)
+{
+    (void)r;
+    return gshmem_flush();
+}
+
+gshmem_status_t gshmem_flush_on_stream(gshmem_stream_t stream)
+{
+    return stream_put_on(stream, "gshmem_flush_on_stream",
+                         &(struct request){.what = DEVICE_FLUSH, .run = flush});
+}
+
 static gshmem_status_t team_sync(const struct request *r)
 {
     return gshmem_team_sync(r->team);

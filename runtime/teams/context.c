@@ -421,16 +421,23 @@ gshmem_status_t gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team)
     return GSHMEM_OK;
 }
 
-/* Hints without an effect: operations that follow each other closely are sent together anyway. */
 void gshmem_ctx_session_start(gshmem_ctx_t ctx, long options)
 {
-    (void)options;
-    if (!context_find(ctx, "gshmem_ctx_session_start"))
+    struct context *c = context_find(ctx, "gshmem_ctx_session_start");
+
+    (void)options; /* the standard's say which operations follow, which makes no difference here */
+    if (c)
+        network_session_start(c->pending);
+    else
         gshmem_raise(last_error_status());
 }
 
 void gshmem_ctx_session_stop(gshmem_ctx_t ctx)
 {
-    if (!context_find(ctx, "gshmem_ctx_session_stop"))
+    struct context *c = context_find(ctx, "gshmem_ctx_session_stop");
+
+    if (c)
+        network_session_stop(c->pending);
+    else
         gshmem_raise(last_error_status());
 }

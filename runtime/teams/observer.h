@@ -32,6 +32,8 @@ struct observer {
     gshmem_status_t (*show_queue_pairs)(struct job *j);
     /* Waits for the commands that kernels have written for it; last: kernels have ended. */
     gshmem_status_t (*quiet)(struct kernel_context *k, const char *call, bool last);
+    /* Waits until the sources of their puts may be reused. */
+    gshmem_status_t (*flush)(struct kernel_context *k, const char *call);
 
     /* Operations of this PE on itself take any memory from now on. */
     gshmem_status_t (*take_own_memory)(struct job *j);

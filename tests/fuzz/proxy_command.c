@@ -68,6 +68,8 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
         {.kind = GSHMEM_COMMAND_FENCE, .address = 7, .local = 8, .size = 9},
         {.kind = GSHMEM_COMMAND_REFUSE_WAIT, .type = 8, .amo = GSHMEM_WAIT_ANY, .local = 9},
         {.kind = GSHMEM_COMMAND_FLUSH, .responds = 1, .tag = 2},
+        {.kind = GSHMEM_COMMAND_SESSION, .type = 1},
+        {.kind = GSHMEM_COMMAND_SOURCES, .responds = 1, .tag = 4},
     };
     const unsigned n = sizeof command / sizeof command[0];
 

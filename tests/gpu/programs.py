@@ -92,6 +92,8 @@ EXCLUDED = {
     "tests/nvshmem/symmetric.cu": "pages of the CPU's; virtual is the same with pieces of a GPU's memory",
     "tests/nvshmem/floats.cu": "the host reads symmetric memory itself",
     "tests/nvshmem/more.cu": "the host reads symmetric memory itself",
+    "tests/nvshmem/regions.cu": "the host reads symmetric memory itself",
+    "tests/nvshmem/flush.cu": "the host reads symmetric memory itself; a PE is stopped",
     "tests/nvshmem/queue_pairs.cu": "the host reads symmetric memory itself; a PE is stopped",
     "tests/nvshmem/errors.cu": "what is said of mistakes is the same on all devices",
     "tests/nvshmem/mpi.cu": "needs an MPI; examples of it are compiled elsewhere",

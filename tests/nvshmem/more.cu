@@ -1,6 +1,6 @@
 /* NVSHMEM's later and older names that stand alone: launches with attributes, the barrier of
- * warpgroups, where the largest is, shared memory that is not asked for, statuses in words, and
- * signals by the type. */
+ * warpgroups, where the largest is, shared memory that is not asked for, statuses in words, signals
+ * by the type, and counted signals. */
 #include "check.h"
 
 /* ---- Launches with attributes ------------------------------------------------------------------ */
@@ -237,6 +237,73 @@ static void test_signals(int right)
     nvshmem_free(f);
 }
 
+/* ---- Counted signals --------------------------------------------------------------------------- */
+
+enum { COUNTED = 3000, PRODUCERS = 3 };
+
+struct counted {
+    unsigned char source[PRODUCERS * COUNTED], dest[PRODUCERS * COUNTED];
+    uint64_t signal;
+    int wrong;
+};
+
+/* Each block sends its part; then all wait for what the left neighbour's blocks send. */
+__global__ void send_counted(counted *c, uint64_t expected, int right)
+{
+    const size_t at = blockIdx.x * COUNTED, bytes = COUNTED - blockIdx.x;
+
+    if (nvshmemx_putmem_signal_counted_nbi_block(c->dest + at, c->source + at, bytes, &c->signal, right))
+        c->wrong = 1;
+    nvshmemx_signal_counted_wait_until(&c->signal, expected);
+    for (size_t i = threadIdx.x; i < bytes; i += blockDim.x) {
+        if (c->dest[at + i] != (unsigned char)(i + blockIdx.x + 1))
+            c->wrong = 2;
+    }
+    nvshmem_quiet();
+}
+
+__global__ void reset_counted(counted *c)
+{
+    nvshmemx_signal_counted_reset(&c->signal);
+    if (nvshmemx_signal_counted_load(&c->signal) != 0)
+        c->wrong = 3;
+}
+
+static void test_counted(int right)
+{
+    const uint64_t each = PRODUCERS * COUNTED - (0 + 1 + 2), late = -(uint64_t)COUNTED;
+    counted *c = (counted *)nvshmem_calloc(1, sizeof *c);
+
+    CHECK(c);
+    for (int i = 0; i < PRODUCERS * COUNTED; i++)
+        c->source[i] = (unsigned char)(i % COUNTED + i / COUNTED + 1);
+    nvshmem_barrier_all();
+    for (uint64_t round = 1; round <= 2; round++) { /* of which the second goes on counting */
+        send_counted<<<PRODUCERS, 64>>>(c, round * each, right);
+        CHECK_CUDA(cudaDeviceSynchronize());
+        CHECK_EQ(c->wrong, 0);
+        nvshmem_barrier_all();
+        memset(c->dest, 0, sizeof c->dest);
+        nvshmem_barrier_all();
+    }
+    nvshmemx_signal_counted_wait_until(&c->signal, 2 * each);
+    CHECK_EQ(nvshmemx_signal_counted_load(&c->signal), 2 * each);
+    nvshmem_barrier_all();
+    reset_counted<<<1, 64>>>(c);
+    CHECK_CUDA(cudaDeviceSynchronize());
+    nvshmem_barrier_all();
+    nvshmemx_signal_op(&c->signal, late, NVSHMEM_SIGNAL_ADD, right); /* it passes the largest number */
+    nvshmemx_signal_counted_wait_until(&c->signal, late);
+    nvshmem_barrier_all();
+    send_counted<<<PRODUCERS, 64>>>(c, late + each, right);
+    CHECK_CUDA(cudaDeviceSynchronize());
+    CHECK_EQ(c->wrong, 0);
+    nvshmem_barrier_all();
+    nvshmemx_signal_counted_reset(&c->signal);
+    CHECK_EQ(nvshmemx_signal_counted_load(&c->signal), 0);
+    nvshmem_free(c);
+}
+
 int main(void)
 {
     nvshmem_init();
@@ -252,6 +319,7 @@ int main(void)
     test_maxloc();
     test_shared(left, right);
     test_signals(right);
+    test_counted(right);
     nvshmem_finalize();
     return 0;
 }

@@ -149,6 +149,9 @@ nvshmemx_sync_on_stream | int | nvshmem_team_t, cudaStream_t | documented
 nvshmemx_team_sync_on_stream | int | nvshmem_team_t, cudaStream_t
 nvshmemx_sync_all_on_stream | void | cudaStream_t
 nvshmemx_quiet_on_stream | void | cudaStream_t
+nvshmemx_flush_on_stream | void | cudaStream_t
+nvshmemx_region_start | int | nvshmemx_region_handle_t *, const nvshmemx_region_attrs_t *
+nvshmemx_region_stop | int | nvshmemx_region_handle_t
 nvshmemx_signal_op_on_stream | void | uint64_t *, uint64_t, int, int, cudaStream_t
 nvshmemx_signal_wait_until_on_stream | void | uint64_t *, int, uint64_t, cudaStream_t
 '''
@@ -173,6 +176,11 @@ nvshmem_sync_all | void | void
 nvshmem_signal_fetch | uint64_t | uint64_t *
 nvshmem_signal_wait_until | uint64_t | uint64_t *, int, uint64_t
 nvshmemx_signal_op | void | uint64_t *, uint64_t, int, int
+nvshmemx_flush | void | void
+nvshmemx_signal_counted_reset | void | uint64_t *
+nvshmemx_signal_counted_load | uint64_t | const uint64_t *
+nvshmemx_signal_counted_wait_until | void | const uint64_t *, uint64_t
+nvshmemx_region_is_active | int | uint32_t, int *
 nvshmemx_ask_smem | int | nvshmemx_smem_amount_t
 '''
 KERNELS = '\n'.join(
@@ -182,6 +190,11 @@ KERNELS = '\n'.join(
     for ending in (WARP, BLOCK)) + '\n' + '\n'.join(
     'nvshmemx_qp_%s%s | void | int, nvshmemx_qp_handle_t *, int' % (what, ending)
     for what in ('quiet', 'fence') for ending in ('', WARP, BLOCK)) + '''
+nvshmemx_flush_warp | void | void
+nvshmemx_putmem_signal_counted_nbi_block | int | void *, const void *, size_t, uint64_t *, int
+nvshmemx_region_start_block | int | nvshmemx_region_handle_t *, const nvshmemx_region_attrs_t *
+nvshmemx_region_stop_block | int | nvshmemx_region_handle_t
+nvshmemx_flush_block | void | void
 nvshmemx_barrier_warpgroup | int | nvshmem_team_t
 nvshmemx_double2_maxloc_reduce_block | int | nvshmem_team_t, double2 *, const double2 *, size_t
 nvshmemx_give_smem | void | void *, size_t
@@ -199,6 +212,8 @@ CONSTANTS = [
     'NVSHMEMX_INIT_WITH_UNIQUEID',
     'NVSHMEM_STATUS_NOT_INITIALIZED NVSHMEM_STATUS_IS_BOOTSTRAPPED NVSHMEM_STATUS_IS_INITIALIZED '
     'NVSHMEM_STATUS_LIMITED_MPG NVSHMEM_STATUS_FULL_MPG NVSHMEM_STATUS_INVALID',
+    'NVSHMEM_TEAM_WORLD NVSHMEM_TEAM_MC_SHARED', 'NVSHMEM_TEAM_WORLD_INDEX NVSHMEM_TEAM_MC_SHARED_INDEX',
+    'NVSHMEMX_REGION_HINT_NONE NVSHMEMX_REGION_HINT_BATCH_RMA',
     'NVSHMEM_TEAM_WORLD_INDEX NVSHMEM_TEAM_SHARED_INDEX NVSHMEM_TEAM_NODE_INDEX NVSHMEM_TEAM_INDEX_MAX',
     'NVSHMEMX_SUCCESS NVSHMEMX_ERROR_INVALID_VALUE NVSHMEMX_ERROR_OUT_OF_MEMORY NVSHMEMX_ERROR_NOT_SUPPORTED '
     'NVSHMEMX_ERROR_SYMMETRY NVSHMEMX_ERROR_GPU_NOT_SELECTED NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED '

@@ -335,6 +335,70 @@ static void test_flush(void)
     CHECK_EQ(fake_done, 3);
 }
 
+/* A kernel asks when it may change the sources of its puts: not before the transport has read those of
+ * the large ones before it, and before they are done. */
+static void test_sources(void)
+{
+    const struct gshmem_command ask = {.kind = GSHMEM_COMMAND_SOURCES};
+
+    fake_begin();
+    write_one(answered(ask, 1, 1)); /* there is none */
+    write_one(put(1, 0, 4096));     /* which the transport copies */
+    write_one(fetch_add(1));
+    write_one(value(1, 1));
+    write_one(answered(ask, 1, 2));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_response[1].answer, 2 << 8);
+    CHECK_EQ(fake_done, 1);
+    write_one(put(1, 0, 4097));
+    write_one(put(2, 0, 5000));
+    write_one(answered(ask, 2, 3));
+    write_pair(put(3, 0, 6000), signal_on(3, 64)); /* of which the question before it knows nothing */
+    write_one(answered(ask, 3, 4));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(channel_sent(&fake_channel), 5);
+    fake_request[4].sent(fake_request[4].tag);
+    CHECK_EQ(fake_response[2].answer, 0);
+    fake_request[3].sent(fake_request[3].tag);
+    CHECK_EQ(fake_response[2].answer, 3 << 8); /* at once: nothing need be done for it */
+    CHECK_EQ(fake_response[3].answer, 0);
+    CHECK_EQ(fake_done, 1);
+    fake_end(5, GSHMEM_ERR_PEER_DEAD); /* as a NIC does, which knows nothing but the end */
+    CHECK_EQ(fake_response[3].answer, 4 << 8); /* the failure is the next quiet's */
+    CHECK_EQ(channel_sent(&fake_channel), fake_ticket);
+    while (fake_requests)
+        fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, fake_ticket | GSHMEM_DONE_FAILED);
+}
+
+/* While a region of some kernel runs, requests may wait for more of them. */
+static void test_sessions(void)
+{
+    const struct gshmem_command stop = {.kind = GSHMEM_COMMAND_SESSION};
+    struct gshmem_command start = stop;
+
+    start.type = 1;
+    fake_begin();
+    write_one(stop); /* which none has begun */
+    write_one(put(1, 0, 8));
+    write_one(start);
+    write_one(start);
+    write_one(put(1, 0, 8));
+    write_one(value(1, 1));
+    write_one(stop);
+    write_one(fetch_add(1));
+    write_one(stop);
+    write_one(put(1, 0, 8));
+    write_one(fetch_add(1));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_requests, 6);
+    for (int i = 0; i < 6; i++)
+        CHECK_EQ(!!(fake_request[i].flags & TRANSPORT_HELD), i >= 1 && i <= 3);
+    while (fake_requests)
+        fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, fake_ticket);
+}
+
 struct bad {
     struct gshmem_command c;
     const char *part; /* of what is said */
@@ -564,6 +628,8 @@ int main(void)
     test_raises();
     test_fence();
     test_flush();
+    test_sources();
+    test_sessions();
     test_refusals();
     test_bad_pairs();
     test_garbage();

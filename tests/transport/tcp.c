@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "pair.h"
+#include "transport/tcp/initiator.h"
 
 enum { REQUESTS = 6000 };
 
@@ -168,6 +169,31 @@ static void source_again(void)
     settle();
     CHECK_EQ(not_ok, 0);
     free(reused);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* Where a progress is promised, nothing is sent before it, though nothing is under way. */
+static void held_back(void)
+{
+    enum { HELD = 20 };
+    uint64_t number[HELD];
+
+    begin();
+    post(0, small_put(1));
+    settle();
+    for (uint64_t i = 0; i < HELD; i++) {
+        number[i] = i + 1;
+        post(0, (struct transport_request){.kind = TRANSPORT_PUT,
+                                           .flags = TRANSPORT_MORE | TRANSPORT_HELD,
+                                           .offset = 4096 + 8 * i, .local = &number[i], .bytes = 8});
+        CHECK(((struct tcp *)pe[0].t)->to[1]->out.bytes >= 8 * (i + 1));
+    }
+    drive_one(0);
+    CHECK_EQ(((struct tcp *)pe[0].t)->to[1]->out.bytes, 0);
+    settle();
+    CHECK_EQ(not_ok, 0);
+    CHECK(memcmp(segment_of(1) + 4096, number, sizeof number) == 0);
     close_pe(0);
     close_pe(1);
 }
@@ -418,6 +444,7 @@ int main(void)
     signal_after_data();
     words();
     source_again();
+    held_back();
     back_pressure();
     news();
     notes();

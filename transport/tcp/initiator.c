@@ -136,12 +136,12 @@ gshmem_status_t initiator_post(struct tcp *t, const struct transport_request *r)
     }
     if (!initiator_has_room(to, copied ? r->bytes : 0))
         return TRANSPORT_FULL;
-    bool responses_due = to->completed < to->awaited;
+    bool may_wait = to->completed < to->awaited || r->flags & TRANSPORT_HELD;
     pending_add(t, to, r, false);
     tcp_start_ticking(t);
-    /* A request is held back only while a response is due: its arrival sends the rest, if nothing
-     * else does before. */
-    if (r->flags & TRANSPORT_MORE && responses_due && to->out.bytes < BATCH_BYTES) {
+    /* A request is held back only while a response is due, whose arrival sends the rest if nothing
+     * else does before, or where the caller promises a progress. */
+    if (r->flags & TRANSPORT_MORE && may_wait && to->out.bytes < BATCH_BYTES) {
         t->initiators.held_back = true;
         return GSHMEM_OK;
     }

@@ -76,7 +76,8 @@ static gshmem_status_t submit_in_turn(struct verbs *v, struct link *l,
     if (l->state != LINK_ACTIVE)
         v->settled = false;
     if (l->state != LINK_ACTIVE ||
-        (request->flags & TRANSPORT_MORE && submit_completions_are_due(l)))
+        (request->flags & TRANSPORT_MORE &&
+         (request->flags & TRANSPORT_HELD || submit_completions_are_due(l))))
         v->held_back = true;
     else
         post_batches(v, l);
@@ -231,7 +232,8 @@ submit_to_collection(struct verbs *v, struct link *l, const struct transport_req
 __attribute__((noinline)) static gshmem_status_t
 submit_first(struct verbs *v, struct link *l, const struct transport_request *request)
 {
-    const bool went = submit_lone_put(v, l, request) || submit_lone_update(v, l, request);
+    const bool went = !(request->flags & TRANSPORT_HELD) &&
+                      (submit_lone_put(v, l, request) || submit_lone_update(v, l, request));
 
     return went ? GSHMEM_OK : submit_in_turn(v, l, request);
 }

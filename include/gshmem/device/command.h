@@ -42,6 +42,10 @@ enum gshmem_command_kind {
     GSHMEM_COMMAND_CHECK, /* no operation: responds whether the `size` bytes at `address` are in one
                              of the program's objects. `type` is a gshmem_collective, or 0 and `amo`
                              a gshmem_wait_call */
+    GSHMEM_COMMAND_SOURCES, /* no operation: responds when the sources of all puts before it in this
+                               channel may be reused */
+    GSHMEM_COMMAND_SESSION, /* no operation: a region begins (`type` is 1) or ends (0), in which
+                               many commands follow, and may be sent together */
 };
 
 /* In a context with more channels, a fence first waits until the proxy has taken the commands of

@@ -1,4 +1,4 @@
-/* fence and quiet in kernels. */
+/* fence, quiet and flush in kernels. */
 #ifndef GSHMEM_DEVICE_ORDER_H
 #define GSHMEM_DEVICE_ORDER_H
 
@@ -85,9 +85,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_quiet_to(const struct gshmem_device_
     return status;
 }
 
-/* Waits until all operations that the host had issued on the context are complete; returns a
- * failure of one of them once. */
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_device_ctx *c)
+/* Waits until all operations that the host had issued on the context are complete. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_host(const struct gshmem_device_ctx *c)
 {
     struct gshmem_host_operations *host = c->host;
     const uint64_t end = gshmem_load_relaxed(&host->issued);
@@ -99,7 +98,16 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_
     while (gshmem_load_acquire(&host->done) < end && !status)
         status = gshmem_kernel_wait_proxy(&w, c->job->failure);
     gshmem_kernel_waited();
+    return status;
+}
+
+/* The same; returns a failure of one of them once. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_device_ctx *c)
+{
+    struct gshmem_host_operations *host = c->host;
+    const gshmem_status_t status = gshmem_kernel_wait_host(c);
     const uint64_t failed = gshmem_load_relaxed(&host->failed);
+
     if (status || failed == gshmem_load_relaxed(&host->reported))
         return status;
     gshmem_store_relaxed(&host->reported, failed);
@@ -149,6 +157,51 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_pe_quiet(gshmem_ctx_t ctx, const int
     return gshmem_kernel_quiet_on(c);
 }
 
+/* ---- Flush ----------------------------------------------------------------------------------- */
+
+/* Waits until the sources of all puts in a channel may be reused. The proxy is asked if they are
+ * not known to be complete. */
+GSHMEM_KERNEL_RARE gshmem_status_t
+gshmem_kernel_flush_channel(const struct gshmem_device_ctx *c,
+                            const struct gshmem_device_channel *channel)
+{
+    const uint64_t end = gshmem_device_load(channel->ring.ticket);
+    struct gshmem_command command = {};
+
+    if ((gshmem_device_load(channel->done_copy) & ~GSHMEM_DONE_FAILED) >= end)
+        return GSHMEM_OK;
+    command.kind = GSHMEM_COMMAND_SOURCES;
+    return gshmem_kernel_ask_slots(c, channel, 1, gshmem_command_encode(&command),
+                                   gshmem_kernel_second(NULL), NULL);
+}
+
+/* The host's requests are waited for until they are complete: kernels do not see when they have
+ * been sent. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_flush_ctx(const struct gshmem_device_ctx *c)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!gshmem_kernel_exists(c))
+        return gshmem_kernel_refuse(c, {}, 0, false);
+    __threadfence_system(); /* sources have been read before what comes after is stored */
+    if (c->n_pes == 0)
+        return gshmem_kernel_without_job(false);
+    for (uint32_t i = 0; i < c->channels && !status; i++)
+        status = gshmem_kernel_flush_channel(c, &c->channel[i]);
+    return status || !c->host ? status : gshmem_kernel_wait_host(c);
+}
+
+/* All threads of the scope have issued what they issue before it. */
+template <int scope> GSHMEM_KERNEL gshmem_status_t gshmem_kernel_flush_sources(gshmem_ctx_t ctx)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    gshmem_kernel_sync<scope>();
+    if (gshmem_kernel_rank<scope>() == 0)
+        status = gshmem_kernel_flush_ctx(gshmem_kernel_ctx(ctx));
+    return gshmem_kernel_agree<scope>(status);
+}
+
 /* ---- The names of gshmem.h ------------------------------------------------------------------- */
 
 GSHMEM_EITHER gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
@@ -180,6 +233,27 @@ GSHMEM_EITHER gshmem_status_t gshmem_quiet(void)
 GSHMEM_EITHER gshmem_status_t gshmem_pe_quiet(const int *target_pes, size_t n)
 {
     return gshmem_ctx_pe_quiet(GSHMEM_CTX_DEFAULT, target_pes, n);
+}
+
+GSHMEM_EITHER gshmem_status_t gshmem_ctx_flush(gshmem_ctx_t ctx)
+{
+    GSHMEM_RETURN(gshmem_kernel_flush_sources<GSHMEM_SCOPE_THREAD>(ctx),
+                  gshmem_on_host::gshmem_ctx_flush(ctx));
+}
+
+GSHMEM_EITHER gshmem_status_t gshmem_flush(void)
+{
+    return gshmem_ctx_flush(GSHMEM_CTX_DEFAULT);
+}
+
+GSHMEM_KERNEL gshmem_status_t gshmem_flush_warp(void)
+{
+    return gshmem_kernel_flush_sources<GSHMEM_SCOPE_WARP>(GSHMEM_CTX_DEFAULT);
+}
+
+GSHMEM_KERNEL gshmem_status_t gshmem_flush_block(void)
+{
+    return gshmem_kernel_flush_sources<GSHMEM_SCOPE_BLOCK>(GSHMEM_CTX_DEFAULT);
 }
 
 #endif

@@ -242,8 +242,9 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_say_where(gshmem_status_t status)
 
 /* Posts a command with a response slot that the caller has taken, waits for the response, and frees
  * the slot. */
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ctx *c, uint32_t slot,
-                                                   uint32_t tag, uint32_t n,
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ctx *c,
+                                                   const struct gshmem_device_channel *channel,
+                                                   uint32_t slot, uint32_t tag, uint32_t n,
                                                    struct gshmem_slot first,
                                                    struct gshmem_slot second, uint64_t value[2])
 {
@@ -253,7 +254,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ct
     uint64_t end, answer;
 
     gshmem_command_respond(&first, slot, tag);
-    if ((status = gshmem_kernel_post(c, gshmem_kernel_channel(c), n, first, second, &end)))
+    if ((status = gshmem_kernel_post(c, channel, n, first, second, &end)))
         return status;
     /* acquire: pairs with the release of the proxy's response */
     while ((answer = gshmem_load_acquire(&r->answer)) >> 8 != tag) {
@@ -293,6 +294,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_without_job(bool raises)
  * waits for the other lanes of its warp. If it still had its slot there, lanes that wait could have
  * all slots, and the others would find none. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_device_ctx *c,
+                                                           const struct gshmem_device_channel *on,
                                                            uint32_t n, struct gshmem_slot first,
                                                            struct gshmem_slot second,
                                                            uint64_t value[2])
@@ -304,9 +306,11 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_d
 
     if (!c->job)
         return gshmem_kernel_without_job(gshmem_command_raises(first));
+    if (!on)
+        on = gshmem_kernel_channel(c);
     while (!answered && !status) {
         answered = gshmem_kernel_claim(c->job, &slot, &tag);
-        status = answered ? gshmem_kernel_ask_by(c, slot, tag, n, first, second, value)
+        status = answered ? gshmem_kernel_ask_by(c, on, slot, tag, n, first, second, value)
                           : gshmem_kernel_wait_proxy(&w, c->job->failure);
     }
     return status;
@@ -325,7 +329,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask(const struct gshmem_device_ctx *
                                                 const struct gshmem_command *second,
                                                 uint64_t value[2])
 {
-    return gshmem_kernel_ask_slots(c, second ? 2 : 1, gshmem_command_encode(command),
+    return gshmem_kernel_ask_slots(c, NULL, second ? 2 : 1, gshmem_command_encode(command),
                                    gshmem_kernel_second(second), value);
 }
 

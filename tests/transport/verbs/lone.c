@@ -139,12 +139,42 @@ static void broken(enum ibv_wc_status status, int behind, bool loses_answers)
     end();
 }
 
+/* Of which it is said that more follow, and that progress does: none leaves alone. */
+static void held(void)
+{
+    enum { HELD = 20 };
+    uint64_t data[HELD];
+
+    prepare(1);
+    open_both();
+    warm_up();
+    for (uint64_t i = 0; i < HELD; i++) {
+        data[i] = i + 1;
+        post(0, loose(put(&data[i], i * 64, 8)));
+        settle();
+    }
+    memset(pe[1].memory, 0, HELD * 64);
+    const struct fake_count before = fake;
+    for (uint64_t i = 0; i < HELD; i++) {
+        struct transport_request r = loose(put(&data[i], i * 64, 8));
+        r.flags |= TRANSPORT_HELD;
+        post(0, r);
+    }
+    CHECK_EQ(fake.posts, before.posts);
+    settle();
+    for (uint64_t i = 0; i < HELD; i++)
+        CHECK_EQ(*(uint64_t *)(void *)((char *)pe[1].memory + i * 64), i + 1);
+    CHECK_EQ(not_ok, 0);
+    end();
+}
+
 int main(void)
 {
     static const int inlines[] = {0, 7, 8, 64, 128, 1024};
 
     CHECK_EQ(settings_load(), GSHMEM_OK);
     everywhere();
+    held();
     for (unsigned i = 0; i < sizeof inlines / sizeof inlines[0]; i++)
         sizes(inlines[i]);
     very_many();
