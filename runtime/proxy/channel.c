@@ -7,7 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/network/network.h"
 #include "runtime/proxy/command.h"
-#include "runtime/trace/trace.h"
+#include "runtime/proxy/traced.h"
 
 enum {
     BATCH_SLOTS = 64, /* slots that are taken from one channel before the others have their turn */
@@ -25,37 +25,6 @@ static inline bool read_slot(const struct proxy_channel *c, uint64_t position,
 {
     return gshmem_slot_read(c->ring + (position & c->mask) * GSHMEM_SLOT_WORDS,
                             gshmem_slot_phase(position, c->slots_log2), slot);
-}
-
-/* ---- In the trace ---- */
-
-/* A command's id is its position in its channel. Between [finished, finished + slots) each record
- * stands for one position. */
-static uint64_t trace_id_of(const struct passage *p)
-{
-    const struct proxy_channel *c = p->channel;
-    const uint64_t ahead = ((uint64_t)(p - c->passage) - c->finished) & c->mask;
-
-    return trace_own_id(c->stream, c->finished + ahead);
-}
-
-/* Posts the command; meanwhile the transport knows its id. */
-static __attribute__((noinline)) gshmem_status_t channel_post_traced(
-    const struct passage *p, const struct transport_request *r)
-{
-    const struct proxy_way *way = p->channel->way;
-
-    trace_operation = trace_id_of(p);
-    trace_event(TRACE_TAKEN, trace_op_of(r->kind), r->pe, trace_operation,
-                trace_at(r->segment, r->offset), r->bytes);
-    const gshmem_status_t status = way->post(way->context, r);
-    trace_operation = 0;
-    return status;
-}
-
-static __attribute__((noinline)) void trace_landed(const struct passage *p, gshmem_status_t status)
-{
-    trace_event(TRACE_DONE, TRACE_NO_OP, command_pe(p), trace_id_of(p), (uint64_t)status, 0);
 }
 
 /* ---- Completion ---- */
