@@ -27,6 +27,16 @@ static inline bool read_slot(const struct proxy_channel *c, uint64_t position,
                             gshmem_slot_phase(position, c->slots_log2), slot);
 }
 
+/* A command's id is its position in its channel. Between [finished, finished + slots) each record
+ * stands for one position. */
+static uint64_t trace_id_of(const struct passage *p)
+{
+    const struct proxy_channel *c = p->channel;
+    const uint64_t ahead = ((uint64_t)(p - c->passage) - c->finished) & c->mask;
+
+    return trace_own_id(c->stream, c->finished + ahead);
+}
+
 /* ---- Completion ---- */
 
 static gshmem_status_t give_result(const struct passage *p)
@@ -96,7 +106,7 @@ static void channel_land(void *tag, gshmem_status_t status)
     struct passage *p = tag;
 
     if (trace_is_on())
-        trace_landed(p, status);
+        trace_write(TRACE_DONE, TRACE_NO_OP, command_pe(p), trace_id_of(p), (uint64_t)status, 0);
     if (status || !p->plain)
         land_and_tell(p, status);
     else
@@ -356,7 +366,7 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
         request.tag = p;
         p->sent = request.kind != TRANSPORT_PUT || request.bytes <= TRANSPORT_COPIED;
         request.epoch = epoch_of(c->way);
-        status = trace_is_on() ? channel_post_traced(p, &request)
+        status = trace_is_on() ? traced_post(c->way, trace_id_of(p), &request)
                                : c->way->post(c->way->context, &request);
         if (status == TRANSPORT_FULL)
             return STEP_FULL;
@@ -384,7 +394,7 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
     if (!plain)
         return take_any(c, bytes);
     fill_plain(p, slot->word[0], c->plain.bytes);
-    gshmem_status_t status = trace_is_on() ? channel_post_traced(p, &c->plain)
+    gshmem_status_t status = trace_is_on() ? traced_post(c->way, trace_id_of(p), &c->plain)
                                            : c->way->post(c->way->context, &c->plain);
     if (GSHMEM_UNLIKELY(status)) {
         if (status == TRANSPORT_FULL)
