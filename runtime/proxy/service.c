@@ -23,6 +23,7 @@
 #include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/node/node.h"
+#include "runtime/proxy/kernels.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 #include "runtime/trace/trace.h"
@@ -152,6 +153,21 @@ static void raise_command(void *context, gshmem_status_t status, const struct pr
     r->then = *then;
     snprintf(r->text, sizeof r->text, "%s", last_error_text());
     atomic_store_explicit(&s->raised, raised + 1, memory_order_relaxed);
+    proxy_wake(&s->network->proxy);
+}
+
+/* A member that does not get the word of a round waits, and this PE waits for that member. A PE that
+ * has died is found without this. */
+static void note_unsent(void *context, uint64_t signal, gshmem_status_t status)
+{
+    struct service *s = context;
+    const int team = kernels_team_of_sync(s->job, (const void *)(uintptr_t)signal);
+
+    if (team < 0 || status == GSHMEM_ERR_PEER_DEAD)
+        return;
+    atomic_store_explicit(&s->unsent[team], (uint8_t)status, memory_order_relaxed);
+    /* release: pairs with the acquire in fail_unsent */
+    atomic_store_explicit(&s->any_unsent, true, memory_order_release);
     proxy_wake(&s->network->proxy);
 }
 
@@ -336,6 +352,7 @@ gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_re
         .post = post_command,
         .flush = service_flush,
         .raise = raise_command,
+        .unsent = note_unsent,
         .context = s,
     };
     return network_serve(j->network, &s->source);
