@@ -11,6 +11,8 @@
 #include "program.h"
 #include "record.h"
 
+enum { WIDTH = 17 }; /* seeds that found a defect are not wide by it */
+
 struct plan plan;
 
 const char *fault_name(enum fault_kind kind)
@@ -53,6 +55,9 @@ static void plan_pace(struct chance *c)
         .wake_ns = ONE_OF(c, 1000, 5000, 60000),
         .yields_count = chance_one_in(c, 2),
     };
+    /* Many PEs that poll are most of what a run costs. */
+    if (world.n_pes > 8 && world.pace.yield_ns < 2000)
+        world.pace.yield_ns = 2000;
 }
 
 static void plan_fault(struct chance *c, struct fault *f, bool fatal)
@@ -67,6 +72,16 @@ static void plan_fault(struct chance *c, struct fault *f, bool fatal)
     f->from =
         chance_one_in(c, 2) ? UINT64_C(1) << f->pe / plan.pes_of_node % 64 : chance_next(c);
     f->to = ~f->from;
+}
+
+/* By numbers of its own: plans that are not wide are as they were before there were such. */
+static void plan_width(uint64_t seed)
+{
+    struct chance c = chance_begin(seed, WIDTH);
+
+    plan.wide = chance_one_in(&c, 2);
+    plan.kernels = plan.wide && !chance_one_in(&c, 4);
+    plan.gpu = plan.wide && chance_one_in(&c, 4) && false;
 }
 
 void plan_make(uint64_t seed, int pes)
@@ -88,6 +103,7 @@ void plan_make(uint64_t seed, int pes)
         plan_fault(&c, &plan.fault[i], fatal && i == plan.faults - 1);
     memset(plan.step, true, sizeof plan.step);
     memset(plan.happens, true, sizeof plan.happens);
+    plan_width(seed);
 }
 
 bool plan_keep(const char *list, bool *kept, int n)

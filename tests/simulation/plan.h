@@ -42,6 +42,8 @@ struct plan {
     int pes_of_node;
     int peer_timeout; /* seconds */
     bool uid; /* the job begins by a unique id, over the network */
+    bool wide; /* half of its steps are of more kinds, and settings differ */
+    bool kernels, gpu; /* kernels write commands; heaps are in the memory of a simulated GPU */
 };
 
 extern struct plan plan;

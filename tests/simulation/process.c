@@ -48,6 +48,9 @@ static void process_say(const char *from, size_t bytes)
 {
     struct pe *pe = fiber_current->pe;
 
+    /* Lines for people that have addresses, and what a machine has, are no part of the log. */
+    if (memmem(from, bytes, " info: ", 7) || memmem(from, bytes, " debug: ", 8))
+        return;
     record("PE %d: %.*s", pe->number, (int)(bytes ? bytes - 1 : 0), from);
     nth_says(pe);
 }
