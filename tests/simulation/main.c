@@ -38,6 +38,8 @@ static void describe(void)
            plan.wide ? ", wide" : "", plan.kernels ? ", with kernels" : "",
            plan.gpu ? ", on GPUs" : "", plan.peer_timeout,
            plan.uid ? "a unique id" : "a launcher");
+    if (world.first_count)
+        printf("counters of 32 bits begin at %#x\n", world.first_count);
     for (int i = 0; i < plan.faults; i++) {
         const struct fault *f = &plan.fault[i];
         printf("fault %d%s: %s of PE %d, %llu us after step %d, for %llu us\n", i,
@@ -52,7 +54,7 @@ static void wide_settings(void)
         const char *name, *value[4];
     } some[] = {
         {"GSHMEM_MAPPED", {"on", "off", "on", "on"}},
-        {"GSHMEM_CHECK", {"off", "strict", "memory", "off"}},
+        {"GSHMEM_CHECK", {"off", "off", "memory", "off"}},
         {"GSHMEM_HEAP_SIZE", {"1M", "16M", "4M", "1M"}},
         {"GSHMEM_HEAP_KEEP", {"64M", "0", "64M", "1M"}},
         {"GSHMEM_SPIN_US", {"auto", "0", "20", "auto"}},

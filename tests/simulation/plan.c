@@ -11,7 +11,10 @@
 #include "program.h"
 #include "record.h"
 
-enum { WIDTH = 17 }; /* seeds that found a defect are not wide by it */
+enum {
+    WIDTH = 17, /* seeds that found a defect are not wide by it */
+    LEFT_LEAST = 4,
+};
 
 struct plan plan;
 
@@ -84,6 +87,18 @@ static void plan_width(uint64_t seed)
     plan.gpu = plan.wide && chance_one_in(&c, 4) && false;
 }
 
+/* In two of three runs counters wrap within the first hundreds of counts: at 32 bits, or at 31,
+ * which is what a team's generation has. */
+static void plan_first_count(uint64_t seed)
+{
+    struct chance c = chance_begin(seed, WIDTH + 1);
+    const uint32_t before = LEFT_LEAST + (uint32_t)chance_below(&c, ONE_OF(&c, 1, 30, 300));
+
+    world.first_count = (uint32_t)ONE_OF(&c, before, -(uint64_t)before, 0x80000000u - before);
+    if (world.first_count == before)
+        world.first_count = 0;
+}
+
 void plan_make(uint64_t seed, int pes)
 {
     struct chance c = chance_begin(seed, 5);
@@ -104,6 +119,7 @@ void plan_make(uint64_t seed, int pes)
     memset(plan.step, true, sizeof plan.step);
     memset(plan.happens, true, sizeof plan.happens);
     plan_width(seed);
+    plan_first_count(seed);
 }
 
 bool plan_keep(const char *list, bool *kept, int n)

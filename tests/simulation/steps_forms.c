@@ -8,6 +8,7 @@
 #include "program.h"
 #include "record.h"
 #include "runtime/base/clock.h"
+#include "runtime/job/extensions.h"
 
 enum { TESTS_MOST = 3000 };
 
@@ -298,8 +299,9 @@ bool step_team_context(struct program *p)
     fine = fine && TRY(p, gshmem_ctx_pe_quiet(ctx, &to, 1)) &&
            model_check_written(p, "a quiet of one PE");
     fine = TRY(p, gshmem_ctx_quiet(ctx)) && fine;
-    if (chance_one_in(&p->chance, 2)) /* otherwise the team takes it with it */
-        fine = TRY(p, gshmem_ctx_destroy(ctx)) && fine;
+    fine = (chance_one_in(&p->chance, 2) ? TRY(p, gshmem_ctx_destroy(ctx))
+                                         : TRY(p, gshmem_path_close_contexts(team))) &&
+           fine;
     return TRY(p, gshmem_team_destroy(team)) && fine;
 }
 
