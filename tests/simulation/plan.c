@@ -84,7 +84,9 @@ static void plan_width(uint64_t seed)
 
     plan.wide = chance_one_in(&c, 2);
     plan.kernels = plan.wide && !chance_one_in(&c, 4);
-    plan.gpu = plan.wide && chance_one_in(&c, 4) && false;
+    plan.gpu = plan.wide && chance_one_in(&c, 4);
+    if (plan.gpu)
+        plan.pes_of_node = 1; /* pieces of a heap go to others of a node by Unix sockets */
 }
 
 /* In two of three runs counters wrap within the first hundreds of counts: at 32 bits, or at 31,

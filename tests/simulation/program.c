@@ -66,6 +66,7 @@ static const struct kind wide_kinds[] = {
     {"streams", step_streams, 3},
     {"mistakes", step_mistakes, 1},
     {"kernel", step_kernel, 9},
+    {"gpu", step_gpu, 9},
 };
 
 enum {
@@ -164,9 +165,12 @@ static bool program_allocate(struct program *p)
     const size_t bytes =
         sizeof *p->area + n * p->slot_bytes + 2 * n * VALUES * sizeof *p->to;
     program_enter(p, "gshmem_calloc", true);
-    p->area = gshmem_calloc(1, bytes);
+    p->area = plan.gpu ? gshmem_malloc_with_hints(bytes, GSHMEM_MALLOC_HOST)
+                       : gshmem_calloc(1, bytes);
     if (!program_leave(p, p->area ? GSHMEM_OK : gshmem_last_error(NULL)))
         return false;
+    if (plan.gpu)
+        memset(p->area, 0, bytes);
     p->to = (uint64_t *)(p->area + 1);
     p->from = p->to + n * VALUES;
     p->slots = (unsigned char *)(p->from + n * VALUES);

@@ -66,6 +66,7 @@ struct program {
     bool begun, ended;
     struct gshmem_device_module *module; /* with kernels: */
     struct gshmem_device_state kernel;   /* what they know of the job */
+    struct piece *on_gpu;                /* steps_gpu.c */
 };
 
 /* How many failures are allowed from now on, and since when. */
@@ -124,7 +125,7 @@ step_fn step_put, step_get, step_strided, step_letters, step_ordered, step_atomi
     step_lock, step_collective, step_team, step_memory, step_context, step_compute, step_values,
     step_threads, step_barriers, step_waits, step_amos, step_blocks, step_elements,
     step_team_context, step_queries, step_typed, step_sets, step_growth, step_register,
-    step_streams, step_mistakes, step_kernel;
+    step_streams, step_mistakes, step_kernel, step_gpu;
 
 /* Before init: this PE has kernels. */
 void kernel_register(struct program *p);

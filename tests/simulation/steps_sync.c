@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fiber.h"
+#include "gpu.h"
 #include "program.h"
 #include "record.h"
 #include "runtime/base/clock.h"
@@ -331,7 +332,7 @@ bool step_memory(struct program *p)
         if (!program_leave(p, at[i] ? GSHMEM_OK : gshmem_last_error(NULL)) ||
             !is_symmetric(p, at[i], i))
             return false;
-        at[i][bytes - 1] = 1;
+        *(char *)gpu_bytes(at[i] + bytes - 1) = 1;
     }
     program_enter(p, "gshmem_realloc", true);
     at[0] = gshmem_realloc(at[0], 1 + chance_below(&p->common, 600000));

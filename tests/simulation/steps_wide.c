@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "fiber.h"
+#include "gpu.h"
 #include "program.h"
 #include "record.h"
 #include "runtime/base/clock.h"
@@ -98,7 +99,7 @@ static bool is_value(enum gshmem_type type, const void *at, int value)
 static bool allocate(struct program *p, size_t bytes, char **out)
 {
     program_enter(p, "gshmem_malloc", true);
-    *out = gshmem_malloc(bytes);
+    *out = plan.gpu ? gshmem_malloc_with_hints(bytes, GSHMEM_MALLOC_HOST) : gshmem_malloc(bytes);
     return program_leave(p, *out ? GSHMEM_OK : gshmem_last_error(NULL));
 }
 
@@ -254,7 +255,7 @@ bool step_growth(struct program *p)
     a = gshmem_malloc_with_hints(bytes, hints[chance_below(&p->common, 4)]);
     if (!program_leave(p, a ? GSHMEM_OK : gshmem_last_error(NULL)))
         return false;
-    memset(a + bytes - 1000, p->me + 1, 1000);
+    memset(gpu_bytes(a + bytes - 1000), p->me + 1, 1000);
     program_enter(p, "gshmem_align", true);
     b = gshmem_align((size_t)64 << chance_below(&p->common, 10), 1 + chance_below(&p->common, 9999));
     if (!program_leave(p, b ? GSHMEM_OK : gshmem_last_error(NULL)))
@@ -265,7 +266,7 @@ bool step_growth(struct program *p)
     if (!program_leave(p, a ? GSHMEM_OK : gshmem_last_error(NULL)))
         return false;
     for (size_t i = bytes - 1000; i < bytes; i++) {
-        if (a[i] != (char)(p->me + 1)) {
+        if (*(char *)gpu_bytes(a + i) != (char)(p->me + 1)) {
             world_fail("PE %d: byte %zu was lost as its object grew", p->me, i);
             return false;
         }
@@ -320,6 +321,8 @@ bool step_streams(struct program *p)
     struct area *a = p->area;
     uint64_t value = round * 1000 + (uint64_t)p->me;
 
+    if (plan.gpu) /* which has no kernels of its own */
+        return true;
     if (!ON_STREAM(p, gshmem_putmem_on_stream(&a->streamed[0], &value, sizeof value, next, NULL)) ||
         !ON_STREAM(p, gshmem_path_p_on_stream(&a->streamed[1], &value, sizeof value, next, NULL)) ||
         !ON_STREAM(p, gshmem_putmem_signal_on_stream(&a->streamed[2], &value, sizeof value,
