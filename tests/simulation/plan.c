@@ -14,6 +14,7 @@
 enum {
     WIDTH = 17, /* seeds that found a defect are not wide by it */
     LEFT_LEAST = 4,
+    STEPS_OF_MANY = 8, /* of more than 8 PEs: a step of theirs takes a second of CPU */
 };
 
 struct plan plan;
@@ -109,6 +110,8 @@ void plan_make(uint64_t seed, int pes)
     const int n = (int)ONE_OF(&c, 2, 2, 3, 3, 4, 5, 6, 8, 11, 16);
     world.n_pes = pes ? pes : n;
     plan.steps = (int)chance_between(&c, 4, 24);
+    if (world.n_pes > 8 && plan.steps > STEPS_OF_MANY)
+        plan.steps = STEPS_OF_MANY;
     plan_weather(&c);
     plan_pace(&c);
     plan.uid = chance_one_in(&c, 3);

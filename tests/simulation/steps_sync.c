@@ -305,6 +305,8 @@ bool step_team(struct program *p)
 
 static bool is_symmetric(struct program *p, const char *at, int kind)
 {
+    if (plan.gpu) /* which are apart from the area, and from each other */
+        return true;
     for (int i = 0; i < p->n; i++) {
         const struct program *peer = &programs[i];
         const ptrdiff_t offset = at - (const char *)p->area;
