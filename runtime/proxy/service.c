@@ -23,7 +23,6 @@
 #include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/node/node.h"
-#include "runtime/proxy/kernels.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 #include "runtime/trace/trace.h"
@@ -156,12 +155,12 @@ static void raise_command(void *context, gshmem_status_t status, const struct pr
     proxy_wake(&s->network->proxy);
 }
 
-/* A member that does not get the word of a round waits, and this PE waits for that member. A PE that
- * has died is found without this. */
+/* A member that does not get the word of a round waits, and this PE waits for that member.
+ * A PE that has died is found without this. */
 static void note_unsent(void *context, uint64_t signal, gshmem_status_t status)
 {
     struct service *s = context;
-    const int team = kernels_team_of_sync(s->job, (const void *)(uintptr_t)signal);
+    const int team = s->team_of_sync(s->job, (const void *)(uintptr_t)signal);
 
     if (team < 0 || status == GSHMEM_ERR_PEER_DEAD)
         return;

@@ -36,6 +36,8 @@ struct service {
     struct pages pages;
     struct raised raise[RAISED_MOST]; /* for the proxy thread, which does not hold the lock then */
     _Atomic int raised;
+    /* Whose block of synchronization has this address; -1: none. Set before service_start. */
+    int (*team_of_sync)(const struct job *j, const void *address);
     /* [team]: 0, or why a word of a round of its kernels was not sent; with the job's lock they
      * become the teams' failures */
     _Atomic uint8_t unsent[TEAM_MAX];

@@ -221,7 +221,8 @@ void kernels_show_team(struct job *j, struct team *t)
         if (k->dead[t->members[i]])
             *t->kernel->failure = GSHMEM_ERR_PEER_DEAD;
     }
-    atomic_store_explicit(&k->service.unsent[t->id], 0, memory_order_relaxed); /* an earlier team's */
+    /* what an earlier team has left there */
+    atomic_store_explicit(&k->service.unsent[t->id], 0, memory_order_relaxed);
     struct gshmem_device_team view = {
         .ctx = kernels_view(j, t, k->context),
         .sync = sync_block(j, t->id),

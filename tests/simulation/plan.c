@@ -102,7 +102,7 @@ static void plan_first_count(uint64_t seed)
         world.first_count = 0;
 }
 
-void plan_make(uint64_t seed, int pes)
+void plan_make(uint64_t seed, int pes, bool may_be_wide)
 {
     struct chance c = chance_begin(seed, 5);
 
@@ -123,7 +123,8 @@ void plan_make(uint64_t seed, int pes)
         plan_fault(&c, &plan.fault[i], fatal && i == plan.faults - 1);
     memset(plan.step, true, sizeof plan.step);
     memset(plan.happens, true, sizeof plan.happens);
-    plan_width(seed);
+    if (may_be_wide)
+        plan_width(seed);
     plan_first_count(seed);
 }
 

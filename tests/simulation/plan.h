@@ -48,8 +48,8 @@ struct plan {
 
 extern struct plan plan;
 
-/* pes: 0: as the seed says. */
-void plan_make(uint64_t seed, int pes);
+/* pes: 0: as the seed says. may_be_wide: as the seed says, otherwise not. */
+void plan_make(uint64_t seed, int pes, bool may_be_wide);
 /* Keeps only those of a list "1,4,7-9"; false: it is not one. */
 bool plan_keep(const char *list, bool *kept, int n);
 /* A PE begins a step: the faults that wait for that happen. */

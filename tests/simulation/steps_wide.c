@@ -256,8 +256,9 @@ bool step_growth(struct program *p)
     if (!program_leave(p, a ? GSHMEM_OK : gshmem_last_error(NULL)))
         return false;
     memset(gpu_bytes(a + bytes - 1000), p->me + 1, 1000);
+    const size_t alignment = (size_t)64 << chance_below(&p->common, 10);
     program_enter(p, "gshmem_align", true);
-    b = gshmem_align((size_t)64 << chance_below(&p->common, 10), 1 + chance_below(&p->common, 9999));
+    b = gshmem_align(alignment, 1 + chance_below(&p->common, 9999));
     if (!program_leave(p, b ? GSHMEM_OK : gshmem_last_error(NULL)))
         return false;
     const size_t more = bytes + chance_below(&p->common, 4 << 20);
