@@ -141,13 +141,14 @@ static bool kernel_put(struct program *p, int target)
 {
     static const unsigned char sizes[] = {1, 2, 4, 8, 16};
     const size_t at = (p->written[target] + 15) & ~(size_t)15, left = p->slot_bytes - at;
+
+    if (at + 16 > p->slot_bytes)
+        return true;
     const bool value = chance_one_in(&p->chance, 2), signals = chance_one_in(&p->chance, 3),
                waits = chance_one_in(&p->chance, 4);
     const size_t bytes = value ? sizes[chance_below(&p->chance, 5)]
                                : 1 + chance_below(&p->chance, left < 3000 ? left : 3000);
 
-    if (at + 16 > p->slot_bytes)
-        return true;
     memset(p->expected + (size_t)target * p->slot_bytes + p->written[target], 0,
            at - p->written[target]);
     /* what lies between was not written: nobody compares it */
