@@ -12,6 +12,7 @@
 #include "bootstrap/uid/join.h"
 #include "bootstrap/uid/root.h"
 #include "bootstrap/uid/wire.h"
+#include "runtime/base/count.h"
 
 static enum bootstrap_found uid_detect(const struct bootstrap_request *request, char *why,
                                        size_t why_size)
@@ -50,6 +51,7 @@ static gshmem_status_t uid_prepare(struct uid *u, const struct bootstrap_request
         return request->fail(GSHMEM_ERR_ARGUMENT, "unique id: pe %d of n_pes %d does not exist",
                              request->pe, request->n_pes);
     u->core = *request;
+    u->round = count_first();
     u->base.ops = &bootstrap_uid;
     u->base.pe = request->pe;
     u->base.n_pes = request->n_pes;

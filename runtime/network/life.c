@@ -9,6 +9,7 @@
 #include "device/device.h"
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/count.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/job/job.h"
@@ -140,6 +141,7 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
     n->job = j;
     n->node = j->node;
     n->blobs = j->blobs;
+    atomic_init(&n->fences, count_first());
     n->config = (struct transport_config){
         .size = sizeof n->config,
         .fail = fail,

@@ -85,6 +85,8 @@ static void channel_end(struct passage *p, gshmem_status_t status)
         status = give_result(p);
     p->answer.status = (uint8_t)status;
     p->landed = true;
+    if (GSHMEM_UNLIKELY(status && p->signals && !p->answer.wanted))
+        way->unsent(way->context, p->signal, status);
     if (status && p->raises)
         way->raise(way->context, status, &p->answer);
     else
@@ -228,6 +230,7 @@ static void channel_fill(struct passage *p, struct proxy_channel *c, uint64_t wo
         .word = word,
         .slots = second ? 2 : 1,
         .signals = second && second->kind == GSHMEM_COMMAND_SIGNAL,
+        .signal = second ? second->address : 0,
         .raises = first->raises || (second && second->raises),
     };
 }

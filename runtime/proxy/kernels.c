@@ -82,6 +82,7 @@ static gshmem_status_t kernels_make(struct job *j)
      * operations are traced, they are seen there. */
     k->mapped =
         settings_number(SETTING_MAPPED) == CHOICE_MAPPED_ON && !j->checked && !trace_is_on();
+    k->service.team_of_sync = kernels_team_of_sync;
     if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
         (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep,
                                 kernels_look_after_all)) ||

@@ -155,6 +155,21 @@ static void raise_command(void *context, gshmem_status_t status, const struct pr
     proxy_wake(&s->network->proxy);
 }
 
+/* A member that does not get the word of a round waits, and this PE waits for that member.
+ * A PE that has died is found without this. */
+static void note_unsent(void *context, uint64_t signal, gshmem_status_t status)
+{
+    struct service *s = context;
+    const int team = s->team_of_sync(s->job, (const void *)(uintptr_t)signal);
+
+    if (team < 0 || status == GSHMEM_ERR_PEER_DEAD)
+        return;
+    atomic_store_explicit(&s->unsent[team], (uint8_t)status, memory_order_relaxed);
+    /* release: pairs with the acquire in fail_unsent */
+    atomic_store_explicit(&s->any_unsent, true, memory_order_release);
+    proxy_wake(&s->network->proxy);
+}
+
 static void service_raise(struct network_source *source)
 {
     struct service *s = (struct service *)source;
@@ -344,6 +359,7 @@ gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_re
         .post = post_command,
         .flush = service_flush,
         .raise = raise_command,
+        .unsent = note_unsent,
         .context = s,
     };
     return network_serve(j->network, &s->source);

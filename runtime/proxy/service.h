@@ -4,11 +4,13 @@
 #define GSHMEM_RUNTIME_PROXY_SERVICE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/memory/pages.h"
 #include "runtime/network/network.h"
 #include "runtime/proxy/channel.h"
+#include "runtime/teams/team.h"
 
 struct job;
 
@@ -34,6 +36,12 @@ struct service {
     struct pages pages;
     struct raised raise[RAISED_MOST]; /* for the proxy thread, which does not hold the lock then */
     _Atomic int raised;
+    /* Whose block of synchronization has this address; -1: none. Set before service_start. */
+    int (*team_of_sync)(const struct job *j, const void *address);
+    /* [team]: 0, or why a word of a round of its kernels was not sent; with the job's lock they
+     * become the teams' failures */
+    _Atomic uint8_t unsent[TEAM_MAX];
+    _Atomic bool any_unsent;
 };
 
 /* From now on the network takes from the channels that are added. look_after: as in struct

@@ -221,6 +221,8 @@ void kernels_show_team(struct job *j, struct team *t)
         if (k->dead[t->members[i]])
             *t->kernel->failure = GSHMEM_ERR_PEER_DEAD;
     }
+    /* what an earlier team has left there */
+    atomic_store_explicit(&k->service.unsent[t->id], 0, memory_order_relaxed);
     struct gshmem_device_team view = {
         .ctx = kernels_view(j, t, k->context),
         .sync = sync_block(j, t->id),
@@ -304,6 +306,28 @@ static void mark_dead(struct job *j, int pe)
     log_error("kernels: PE %d has died or cannot be reached: their waits end", pe);
 }
 
+/* Collectives of a team fail here from the first word on that was not sent. The other members learn
+ * of it when this PE leaves. */
+static void fail_unsent(struct job *j)
+{
+    struct service *s = &j->kernels->service;
+
+    /* acquire: pairs with the release in note_unsent */
+    if (!atomic_exchange_explicit(&s->any_unsent, false, memory_order_acquire))
+        return;
+    for (int i = 0; i < TEAM_MAX; i++) {
+        const gshmem_status_t status =
+            (gshmem_status_t)atomic_exchange_explicit(&s->unsent[i], 0, memory_order_relaxed);
+        const struct team *t = status ? j->team[i] : NULL;
+        if (!t || !t->kernel || gshmem_load_relaxed(t->kernel->failure))
+            continue;
+        gshmem_store_relaxed(t->kernel->failure, (uint64_t)status);
+        log_error("kernels: a collective of team %d has sent another PE nothing (%s): its "
+                  "collectives fail in kernels of this PE",
+                  i, gshmem_status_text(status));
+    }
+}
+
 /* A few PEs of this node at a time, and all PEs of other nodes, which costs no system calls. */
 static void look_for_dead(struct job *j)
 {
@@ -377,6 +401,7 @@ void kernels_look_after(struct job *j)
         fail_all(j, GSHMEM_ERR_ABORTED);
     else
         look_for_dead(j);
+    fail_unsent(j);
     shown_teams(j);
     pthread_mutex_unlock(&j->lock);
     look_for_departed(j);

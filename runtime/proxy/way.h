@@ -50,6 +50,9 @@ struct proxy_way {
      * sends the response after that: later, since the policy is the program's, and a lock is
      * held. */
     void (*raise)(void *context, gshmem_status_t status, const struct proxy_answer *then);
+    /* The signal at this address of a put_signal has not been sent, and no kernel waits for a
+     * response that says so: a round of a collective may wait for what comes back. */
+    void (*unsent)(void *context, uint64_t signal, gshmem_status_t status);
     void *context;
 };
 
@@ -65,6 +68,7 @@ struct passage {
     uint8_t bytes; /* of the value or result */
     struct proxy_channel *channel;
     uint64_t word; /* the command's first, for messages */
+    uint64_t signal; /* with `signals`: this PE's address of it */
     void *result;  /* where an atomic's old value goes in memory; NULL: nowhere */
 };
 

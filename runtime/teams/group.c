@@ -7,6 +7,7 @@
 
 #include "gshmem.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/count.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/network/network.h"
@@ -45,6 +46,7 @@ struct group *group_create(int n, int my, const int *pe, int cpus)
     g->cpus = cpus;
     g->pe = pe;
     g->brought = NOTE_BYTES;
+    g->round = count_first();
     /* Where members share CPUs, the number of switches between them decides. Beyond 8 lines to
      * read, dissemination reads fewer (docs/decisions/0006). */
     g->meet = g->oversubscribed ? meet_central : n <= 8 ? meet_flat : meet_dissemination;

@@ -234,6 +234,33 @@ static void test_failures(void)
     CHECK_EQ(fake_raises, 0);
 }
 
+/* A collective may wait for what a signal brings: the proxy is told that it was not sent, at once
+ * or later, unless a thread waits for the answer. */
+static void test_unsent(void)
+{
+    fake_begin();
+    fake_refusal = GSHMEM_ERR_MEMORY;
+    write_pair(put(1, 0, 8), signal_on(1, 256));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_unsent_signal, (uintptr_t)fake_heap + 256);
+    CHECK_EQ(fake_unsent_status, GSHMEM_ERR_MEMORY);
+    CHECK_EQ(fake_failed, 1 << 8 | GSHMEM_ERR_MEMORY);
+
+    fake_begin();
+    write_pair(put(1, 0, 8), signal_on(1, 264));
+    write_pair(put(1, 0, 8), signal_on(1, 272));
+    write_pair(answered(put(1, 0, 8), 1, 5), signal_on(1, 280));
+    write_one(put(1, 0, 8));
+    CHECK(channel_take(&fake_channel));
+    fake_end(1, GSHMEM_OK);
+    fake_end(2, GSHMEM_ERR_DEVICE);
+    fake_end(1, GSHMEM_ERR_DEVICE);
+    CHECK_EQ(fake_unsent_signal, 0);
+    fake_end(0, GSHMEM_ERR_DEVICE);
+    CHECK_EQ(fake_unsent_signal, (uintptr_t)fake_heap + 264);
+    CHECK_EQ(fake_unsent_status, GSHMEM_ERR_DEVICE);
+}
+
 static void test_raises(void)
 {
     struct gshmem_command c = value(1, 0);
@@ -625,6 +652,7 @@ int main(void)
     test_put_signal();
     test_atomics();
     test_failures();
+    test_unsent();
     test_raises();
     test_fence();
     test_flush();

@@ -85,6 +85,16 @@ static inline gshmem_status_t fake_post(void *context, const struct transport_re
     return GSHMEM_OK;
 }
 
+static uint64_t fake_unsent_signal;
+static gshmem_status_t fake_unsent_status;
+
+static inline void fake_unsent(void *context, uint64_t signal, gshmem_status_t status)
+{
+    (void)context;
+    fake_unsent_signal = signal;
+    fake_unsent_status = status;
+}
+
 static int fake_flushes;
 static gshmem_status_t fake_flush_status;
 
@@ -110,6 +120,7 @@ static struct proxy_way fake_way = {
     .post = fake_post,
     .flush = fake_flush,
     .raise = fake_raise,
+    .unsent = fake_unsent,
 };
 
 static inline void fake_raise(void *context, gshmem_status_t status,
@@ -132,6 +143,7 @@ static inline void fake_begin(void)
     memset(fake_heap, 0, sizeof fake_heap);
     fake_ticket = fake_tail = fake_tail_copy = fake_done = fake_failed = 0;
     fake_requests = fake_raises = 0;
+    fake_unsent_signal = 0;
     fake_room = 1 << 30;
     fake_refusal = GSHMEM_OK;
     fake_at_once = false;

@@ -77,6 +77,7 @@ extern struct world {
     struct pe *pe;
     struct pace pace;
     struct chance schedule; /* who is slow, who is woken */
+    uint32_t first_count; /* where counters begin that wrap at 32 bits: runtime/base/count.h */
     bool over;
     bool explored; /* explore.c says who runs next, and not the time */
     char failure[400]; /* why the run has failed; "": it has not */

@@ -40,6 +40,37 @@ static void *image_allocate(size_t bytes)
     return at;
 }
 
+static void add_part(uintptr_t at, uintptr_t end)
+{
+    image.part[image.parts].at = (char *)at;
+    image.part[image.parts++].bytes = end - at;
+    image.process_bytes += end - at;
+}
+
+/* The pages of the largest variable, which only the Python package uses: they are two thirds of all
+ * that changes with the PE, so they are left out, and cannot be written. */
+static void find_left_out(const char *file, const ElfW(Ehdr) *header, uintptr_t base,
+                          uintptr_t *begin, uintptr_t *end)
+{
+    const ElfW(Shdr) *section = (const void *)(file + header->e_shoff);
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    for (int i = 0; i < header->e_shnum; i++) {
+        const ElfW(Sym) *symbol = (const void *)(file + section[i].sh_offset);
+        if (section[i].sh_type != SHT_SYMTAB)
+            continue;
+        const char *names = file + section[section[i].sh_link].sh_offset;
+        for (size_t k = 0; k < section[i].sh_size / sizeof *symbol; k++) {
+            if (symbol[k].st_size < 4 * page || strcmp(names + symbol[k].st_name, "noted") != 0)
+                continue;
+            *begin = (base + symbol[k].st_value + page - 1) & ~(page - 1);
+            *end = (base + symbol[k].st_value + symbol[k].st_size) & ~(page - 1);
+            if (mprotect((void *)*begin, *end - *begin, PROT_READ))
+                give_up("mprotect");
+        }
+    }
+}
+
 /* By the section headers of the library's file, which say where its variables are. */
 static void read_sections(const char *path, uintptr_t base)
 {
@@ -54,13 +85,20 @@ static void read_sections(const char *path, uintptr_t base)
     const ElfW(Ehdr) *header = (const void *)file;
     const ElfW(Shdr) *section = (const void *)(file + header->e_shoff);
     const char *names = file + section[header->e_shstrndx].sh_offset;
+    uintptr_t out = 0, out_end = 0;
+    find_left_out(file, header, base, &out, &out_end);
     for (int i = 0; i < header->e_shnum; i++) {
         const char *name = names + section[i].sh_name;
-        if ((strcmp(name, ".data") != 0 && strcmp(name, ".bss") != 0) || image.parts == PARTS_MOST)
+        if ((strcmp(name, ".data") != 0 && strcmp(name, ".bss") != 0) ||
+            image.parts + 2 > PARTS_MOST)
             continue;
-        image.part[image.parts].at = (char *)(base + section[i].sh_addr);
-        image.part[image.parts++].bytes = section[i].sh_size;
-        image.process_bytes += section[i].sh_size;
+        const uintptr_t at = base + section[i].sh_addr, end = at + section[i].sh_size;
+        if (out < out_end && at <= out && out_end <= end) {
+            add_part(at, out);
+            add_part(out_end, end);
+        } else {
+            add_part(at, end);
+        }
     }
     munmap((void *)file, (size_t)s.st_size);
     close(fd);

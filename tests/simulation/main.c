@@ -33,16 +33,41 @@ static void usage(void)
 
 static void describe(void)
 {
-    printf("seed %llu: %d PEs, %d on a node, %d steps, GSHMEM_PEER_TIMEOUT=%d, begun by %s\n",
+    printf("seed %llu: %d PEs, %d on a node, %d steps%s%s%s, GSHMEM_PEER_TIMEOUT=%d, begun by %s\n",
            (unsigned long long)world.seed, world.n_pes, plan.pes_of_node, plan.steps,
-           plan.peer_timeout,
+           plan.wide ? ", wide" : "", plan.kernels ? ", with kernels" : "",
+           plan.gpu ? ", on GPUs" : "", plan.peer_timeout,
            plan.uid ? "a unique id" : "a launcher");
+    if (world.first_count)
+        printf("counters of 32 bits begin at %#x\n", world.first_count);
     for (int i = 0; i < plan.faults; i++) {
         const struct fault *f = &plan.fault[i];
         printf("fault %d%s: %s of PE %d, %llu us after step %d, for %llu us\n", i,
                plan.happens[i] ? "" : " (left out)", fault_name(f->kind), f->pe,
                (unsigned long long)(f->delay / US), f->step, (unsigned long long)(f->lasts / US));
     }
+}
+
+static void wide_settings(void)
+{
+    static const struct {
+        const char *name, *value[4];
+    } some[] = {
+        {"GSHMEM_MAPPED", {"on", "off", "on", "on"}},
+        {"GSHMEM_CHECK", {"off", "off", "memory", "off"}},
+        {"GSHMEM_HEAP_SIZE", {"1M", "16M", "4M", "1M"}},
+        {"GSHMEM_HEAP_KEEP", {"64M", "0", "64M", "1M"}},
+        {"GSHMEM_SPIN_US", {"auto", "0", "20", "auto"}},
+        {"GSHMEM_CHANNELS", {"4", "1", "8", "2"}},
+        {"GSHMEM_WATCHDOG", {"60", "1", "0", "60"}},
+        {"GSHMEM_LOG", {"warn", "info", "warn", "debug"}},
+        {"GSHMEM_STAGING", {"64K", "16M", "1M", "256K"}},
+    };
+    struct chance c = chance_begin(world.seed, 7000);
+
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+        setenv(some[i].name, some[i].value[chance_below(&c, 4)], 1);
+    setenv("GSHMEM_DEVICE", plan.gpu ? "cuda" : "auto", 1);
 }
 
 static void settings(void)
@@ -55,6 +80,8 @@ static void settings(void)
     setenv("GSHMEM_ON_ERROR", "return", 1);
     setenv("GSHMEM_PEER_TIMEOUT", seconds, 1);
     setenv("GSHMEM_INIT_TIMEOUT", "30", 1);
+    if (plan.wide)
+        wide_settings();
 }
 
 static void make_pes(void)
@@ -133,7 +160,7 @@ int main(int argc, char **argv)
         else
             usage();
     }
-    plan_make(world.seed, pes);
+    plan_make(world.seed, pes, !counts && !grows); /* calls fail in narrow ones */
     plan.uid &= !grows;
     if (grows)
         plan.pes_of_node = 1;

@@ -11,6 +11,12 @@
 #include "program.h"
 #include "record.h"
 
+enum {
+    WIDTH = 17, /* seeds that found a defect are not wide by it */
+    LEFT_LEAST = 4,
+    STEPS_OF_MANY = 8, /* of more than 8 PEs: a step of theirs takes a second of CPU */
+};
+
 struct plan plan;
 
 const char *fault_name(enum fault_kind kind)
@@ -53,6 +59,9 @@ static void plan_pace(struct chance *c)
         .wake_ns = ONE_OF(c, 1000, 5000, 60000),
         .yields_count = chance_one_in(c, 2),
     };
+    /* Many PEs that poll are most of what a run costs. */
+    if (world.n_pes > 8 && world.pace.yield_ns < 2000)
+        world.pace.yield_ns = 2000;
 }
 
 static void plan_fault(struct chance *c, struct fault *f, bool fatal)
@@ -69,7 +78,31 @@ static void plan_fault(struct chance *c, struct fault *f, bool fatal)
     f->to = ~f->from;
 }
 
-void plan_make(uint64_t seed, int pes)
+/* By numbers of its own: plans that are not wide are as they were before there were such. */
+static void plan_width(uint64_t seed)
+{
+    struct chance c = chance_begin(seed, WIDTH);
+
+    plan.wide = chance_one_in(&c, 2);
+    plan.kernels = plan.wide && !chance_one_in(&c, 4);
+    plan.gpu = plan.wide && chance_one_in(&c, 4);
+    if (plan.gpu)
+        plan.pes_of_node = 1; /* pieces of a heap go to others of a node by Unix sockets */
+}
+
+/* In two of three runs counters wrap within the first hundreds of counts: at 32 bits, or at 31,
+ * which is what a team's generation has. */
+static void plan_first_count(uint64_t seed)
+{
+    struct chance c = chance_begin(seed, WIDTH + 1);
+    const uint32_t before = LEFT_LEAST + (uint32_t)chance_below(&c, ONE_OF(&c, 1, 30, 300));
+
+    world.first_count = (uint32_t)ONE_OF(&c, before, -(uint64_t)before, 0x80000000u - before);
+    if (world.first_count == before)
+        world.first_count = 0;
+}
+
+void plan_make(uint64_t seed, int pes, bool may_be_wide)
 {
     struct chance c = chance_begin(seed, 5);
 
@@ -77,6 +110,8 @@ void plan_make(uint64_t seed, int pes)
     const int n = (int)ONE_OF(&c, 2, 2, 3, 3, 4, 5, 6, 8, 11, 16);
     world.n_pes = pes ? pes : n;
     plan.steps = (int)chance_between(&c, 4, 24);
+    if (world.n_pes > 8 && plan.steps > STEPS_OF_MANY)
+        plan.steps = STEPS_OF_MANY;
     plan_weather(&c);
     plan_pace(&c);
     plan.uid = chance_one_in(&c, 3);
@@ -88,6 +123,9 @@ void plan_make(uint64_t seed, int pes)
         plan_fault(&c, &plan.fault[i], fatal && i == plan.faults - 1);
     memset(plan.step, true, sizeof plan.step);
     memset(plan.happens, true, sizeof plan.happens);
+    if (may_be_wide)
+        plan_width(seed);
+    plan_first_count(seed);
 }
 
 bool plan_keep(const char *list, bool *kept, int n)

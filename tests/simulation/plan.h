@@ -42,12 +42,14 @@ struct plan {
     int pes_of_node;
     int peer_timeout; /* seconds */
     bool uid; /* the job begins by a unique id, over the network */
+    bool wide; /* half of its steps are of more kinds, and settings differ */
+    bool kernels, gpu; /* kernels write commands; heaps are in the memory of a simulated GPU */
 };
 
 extern struct plan plan;
 
-/* pes: 0: as the seed says. */
-void plan_make(uint64_t seed, int pes);
+/* pes: 0: as the seed says. may_be_wide: as the seed says, otherwise not. */
+void plan_make(uint64_t seed, int pes, bool may_be_wide);
 /* Keeps only those of a list "1,4,7-9"; false: it is not one. */
 bool plan_keep(const char *list, bool *kept, int n);
 /* A PE begins a step: the faults that wait for that happen. */

@@ -28,7 +28,7 @@ static struct {
 } unique;
 
 /* What a step may be, and how often. */
-static const struct {
+static const struct kind {
     const char *name;
     step_fn *run;
     int weight;
@@ -51,7 +51,28 @@ static const struct {
     {"barriers", step_barriers, 4},
 };
 
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+/* Of a wide workload. */
+static const struct kind wide_kinds[] = {
+    {"waits", step_waits, 4},
+    {"amos", step_amos, 3},
+    {"blocks", step_blocks, 2},
+    {"elements", step_elements, 3},
+    {"team context", step_team_context, 3},
+    {"queries", step_queries, 1},
+    {"typed", step_typed, 6},
+    {"sets", step_sets, 2},
+    {"growth", step_growth, 3},
+    {"register", step_register, 2},
+    {"streams", step_streams, 3},
+    {"mistakes", step_mistakes, 1},
+    {"kernel", step_kernel, 9},
+    {"gpu", step_gpu, 9},
+};
+
+enum {
+    KINDS = sizeof kinds / sizeof kinds[0],
+    WIDE_KINDS = sizeof wide_kinds / sizeof wide_kinds[0],
+};
 
 /* ---- Calls ---- */
 
@@ -144,9 +165,12 @@ static bool program_allocate(struct program *p)
     const size_t bytes =
         sizeof *p->area + n * p->slot_bytes + 2 * n * VALUES * sizeof *p->to;
     program_enter(p, "gshmem_calloc", true);
-    p->area = gshmem_calloc(1, bytes);
+    p->area = plan.gpu ? gshmem_malloc_with_hints(bytes, GSHMEM_MALLOC_HOST)
+                       : gshmem_calloc(1, bytes);
     if (!program_leave(p, p->area ? GSHMEM_OK : gshmem_last_error(NULL)))
         return false;
+    if (plan.gpu)
+        memset(p->area, 0, bytes);
     p->to = (uint64_t *)(p->area + 1);
     p->from = p->to + n * VALUES;
     p->slots = (unsigned char *)(p->from + n * VALUES);
@@ -179,20 +203,27 @@ static bool program_init(struct program *p)
     return TRY_ALL(p, gshmem_init_attr(&attr));
 }
 
+static const struct kind *choose_kind(struct chance *c, const struct kind *from, int n)
+{
+    int total = 0;
+
+    for (int i = 0; i < n; i++)
+        total += from[i].weight;
+    for (int left = (int)chance_below(c, (uint64_t)total); left >= from->weight; from++)
+        left -= from->weight;
+    return from;
+}
+
 static void program_step(struct program *p, int step)
 {
-    int at = 0;
-
     p->step = step;
     p->common = chance_begin(world.seed, 1u << 20 | (unsigned)step);
     p->chance = chance_begin(world.seed, (uint64_t)(step + 1) << 32 | (unsigned)p->me);
-    int total = 0;
-    for (int i = 0; i < KINDS; i++)
-        total += kinds[i].weight;
-    for (int left = (int)chance_below(&p->common, (uint64_t)total); left >= kinds[at].weight;)
-        left -= kinds[at++].weight;
-    record("PE %d begins step %d: %s", p->me, step, kinds[at].name);
-    if (!kinds[at].run(p) && !p->failed)
+    const bool wide = plan.wide && chance_one_in(&p->common, 2);
+    const struct kind *kind =
+        choose_kind(&p->common, wide ? wide_kinds : kinds, wide ? WIDE_KINDS : KINDS);
+    record("PE %d begins step %d: %s", p->me, step, kind->name);
+    if (!kind->run(p) && !p->failed)
         p->failed = GSHMEM_ERR_STATE;
 }
 
@@ -202,6 +233,8 @@ static void *program_main(void *argument)
 
     plan_step(p->me, -1);
     gshmem_set_error_handler(program_raised, p);
+    if (plan.kernels)
+        kernel_register(p);
     if (program_init(p)) {
         p->begun = true;
         record("PE %d has begun", p->me);

@@ -11,6 +11,7 @@
 
 #include "chance.h"
 #include "gshmem.h"
+#include "gshmem/device/state.h"
 #include "plan.h"
 
 enum {
@@ -34,6 +35,10 @@ struct area {
     uint64_t signal, added;     /* of PE - 1 */
     unsigned char letter[512];  /* of PE - 1, with that signal */
     uint64_t value[VALUE_WORDS]; /* of PE - 1 */
+    /* of PE - 1: elements of each type that waits have; words of streams */
+    _Alignas(8) unsigned char typed[8][VALUE_WORDS * 8];
+    uint64_t streamed[3], stream_signal;
+    long sync[8]; /* the work array of active sets */
     unsigned char constant[CONSTANT_BYTES];
 };
 
@@ -49,7 +54,7 @@ struct program {
     size_t *written, *checked; /* [target]: bytes of it */
     gshmem_team_t team[TEAMS_MOST];
     int teams;
-    uint64_t letters, orders, values;
+    uint64_t letters, orders, values, streamed;
     int barriers;
     ptrdiff_t allocated[3]; /* in this step: offsets from area */
     int allocated_step;
@@ -59,6 +64,9 @@ struct program {
     bool waits_for_all;
     gshmem_status_t failed, raised;
     bool begun, ended;
+    struct gshmem_device_module *module; /* with kernels: */
+    struct gshmem_device_state kernel;   /* what they know of the job */
+    struct piece *on_gpu;                /* steps_gpu.c */
 };
 
 /* How many failures are allowed from now on, and since when. */
@@ -115,6 +123,11 @@ bool model_all_came(struct program *p, int barrier);
 typedef bool step_fn(struct program *p);
 step_fn step_put, step_get, step_strided, step_letters, step_ordered, step_atomics, step_sums,
     step_lock, step_collective, step_team, step_memory, step_context, step_compute, step_values,
-    step_threads, step_barriers;
+    step_threads, step_barriers, step_waits, step_amos, step_blocks, step_elements,
+    step_team_context, step_queries, step_typed, step_sets, step_growth, step_register,
+    step_streams, step_mistakes, step_kernel, step_gpu;
+
+/* Before init: this PE has kernels. */
+void kernel_register(struct program *p);
 
 #endif

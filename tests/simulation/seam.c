@@ -11,6 +11,7 @@
 #include "nth.h"
 #include "process.h"
 #include "record.h"
+#include "runtime/base/count.h"
 #include "runtime/base/system.h"
 
 uint64_t process_clock(const struct pe *pe, uint64_t time)
@@ -49,6 +50,11 @@ void clock_sleep(uint64_t ns)
         fiber_pause(ns + world.pace.wake_ns);
     else
         fiber_block(fiber_current->now + ns + world.pace.wake_ns);
+}
+
+uint32_t count_first(void)
+{
+    return world.first_count;
 }
 
 bool system_random(void *to, size_t bytes)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fiber.h"
+#include "gpu.h"
 #include "program.h"
 #include "record.h"
 #include "runtime/base/clock.h"
@@ -304,6 +305,8 @@ bool step_team(struct program *p)
 
 static bool is_symmetric(struct program *p, const char *at, int kind)
 {
+    if (plan.gpu) /* which are apart from the area, and from each other */
+        return true;
     for (int i = 0; i < p->n; i++) {
         const struct program *peer = &programs[i];
         const ptrdiff_t offset = at - (const char *)p->area;
@@ -331,7 +334,7 @@ bool step_memory(struct program *p)
         if (!program_leave(p, at[i] ? GSHMEM_OK : gshmem_last_error(NULL)) ||
             !is_symmetric(p, at[i], i))
             return false;
-        at[i][bytes - 1] = 1;
+        *(char *)gpu_bytes(at[i] + bytes - 1) = 1;
     }
     program_enter(p, "gshmem_realloc", true);
     at[0] = gshmem_realloc(at[0], 1 + chance_below(&p->common, 600000));

@@ -78,6 +78,7 @@ static gshmem_status_t initiator_make(struct tcp *t, int pe, struct initiator **
     if (!(to = stream_memory_new(sizeof *to)))
         return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for a connection to PE %d",
                               pe);
+    queue_begin(&to->out);
     to->stream = (struct stream){.ready = initiator_ready, .fd = -1};
     to->pe = pe;
     if (!address_decode(published, bytes, &to->connecting.address)) {

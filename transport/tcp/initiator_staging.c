@@ -80,10 +80,13 @@ gshmem_status_t backlog_post(struct tcp *t, struct initiator *to, const struct t
     bool small = r->kind == TRANSPORT_PUT && r->bytes && r->bytes <= TRANSPORT_COPIED;
     gshmem_status_t status;
 
-    if (!to->backlog && !(to->backlog = calloc(1, sizeof *to->backlog)))
-        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests to PE %d",
-                              to->pe);
     struct backlog *b = to->backlog;
+    if (!b) {
+        if (!(b = to->backlog = calloc(1, sizeof *b)))
+            return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests to PE %d",
+                                  to->pe);
+        b->first = b->end = b->begin = count_first();
+    }
     if (b->end - b->first == BACKLOG_MOST)
         return TRANSPORT_FULL;
     if (small && !(r->flags & TRANSPORT_KEPT) && (status = backlog_keep(t, to, &e)))

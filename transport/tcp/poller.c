@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "runtime/base/count.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/system.h"
 
@@ -18,6 +19,7 @@ enum {
 bool poller_open(struct poller *p, struct tcp *owner)
 {
     p->owner = owner;
+    p->round = p->polled_all = count_first();
     p->watched = calloc(DESCRIPTORS_MOST / 64, sizeof *p->watched);
     p->epoll_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
     return p->watched && p->epoll_fd >= 0;

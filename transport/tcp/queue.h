@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/count.h"
+
 enum {
     QUEUE_RING = 64 * 1024, /* a power of two */
     QUEUE_PIECES = 512,     /* likewise */
@@ -34,6 +36,12 @@ struct queue {
     struct piece piece[QUEUE_PIECES];
     char ring[QUEUE_RING];
 };
+
+/* A queue of zeros becomes an empty one. */
+static inline void queue_begin(struct queue *q)
+{
+    q->first = q->end = count_first();
+}
 
 static inline bool queue_empty(const struct queue *q)
 {

@@ -102,6 +102,7 @@ void target_accept(struct tcp *t, int fd)
         return;
     }
     from->stream = (struct stream){.ready = target_ready, .fd = fd};
+    queue_begin(&from->out);
     from->pe = from->stranger.claimed = -1;
     from->shown_alive = clock_ns();
     socket_tune(&t->socket, fd);

@@ -37,8 +37,11 @@ static struct deferred *deferred_at(struct deferred_list *e, uint32_t at)
 
 static struct deferred *deferred_append(struct tcp *t, struct target *from)
 {
-    if (!from->deferred && !(from->deferred = calloc(1, sizeof *from->deferred)))
-        return NULL;
+    if (!from->deferred) {
+        if (!(from->deferred = calloc(1, sizeof *from->deferred)))
+            return NULL;
+        from->deferred->first = from->deferred->end = count_first();
+    }
     target_stage(t, from);
     from->deferred_count++;
     struct deferred *e = deferred_at(from->deferred, from->deferred->end++);
