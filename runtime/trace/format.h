@@ -81,11 +81,11 @@ static inline uint64_t trace_at(int segment, uint64_t offset)
     return (uint64_t)(uint32_t)segment << 56 | (offset & UINT64_C(0xffffffffffffff));
 }
 
-/* The operation that is number n of those that `stream` of that PE has begun: stream 0 is of the
+/* The operation that is number n of those that `stream` of PE `of` has begun: stream 0 is of the
  * PE's threads, c + 1 of its channel c. A put over the network that nobody traces has the id 0. */
-static inline uint64_t trace_id(int pe, uint32_t stream, uint64_t n)
+static inline uint64_t trace_id(int of, uint32_t stream, uint64_t n)
 {
-    return (uint64_t)(uint32_t)(pe + 1) << 44 | (uint64_t)(stream & 0xfff) << 32 | (n & 0xffffffff);
+    return (uint64_t)(uint32_t)(of + 1) << 44 | (uint64_t)(stream & 0xfff) << 32 | (n & 0xffffffff);
 }
 
 static inline uint64_t trace_round(int team, int first, uint32_t round)
