@@ -40,10 +40,15 @@ void ptx_module_say(struct gshmem_host_ptx_module *module)
              module->kernels);
 }
 
-void gshmem_host_ptx_unregister(struct gshmem_host_ptx_module *module)
+void ptx_module_unregister_kernels(struct gshmem_host_ptx_module *module)
 {
     for (unsigned i = 0; i < module->kernels; i++)
         gshmem_host_unregister(&module->kernel[i]->record);
+}
+
+void gshmem_host_ptx_unregister(struct gshmem_host_ptx_module *module)
+{
+    ptx_module_unregister_kernels(module);
     pthread_mutex_lock(&modules.lock);
     for (struct gshmem_host_ptx_module **at = &modules.first; *at; at = &(*at)->next) {
         if (*at == module) {

@@ -21,6 +21,8 @@ ptx_module_variable(const struct gshmem_host_ptx_module *module, const char *nam
 /* Makes a kernel known by the address of a function: its stub's, or its own. False: no memory. */
 bool ptx_kernel_register(struct gshmem_host_ptx_kernel *kernel, const void *function);
 bool ptx_module_register_kernels(struct gshmem_host_ptx_module *module);
+/* Their launches are waited for. */
+void ptx_module_unregister_kernels(struct gshmem_host_ptx_module *module);
 
 /* A line about it, once; after the settings were read. */
 void ptx_module_say(struct gshmem_host_ptx_module *module);

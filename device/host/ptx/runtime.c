@@ -145,8 +145,7 @@ void __cudaUnregisterFatBinary(void **handle)
     struct loaded *loaded = (struct loaded *)handle;
 
     if (loaded && loaded->module) {
-        for (unsigned i = 0; i < loaded->module->kernels; i++)
-            gshmem_host_unregister(&loaded->module->kernel[i]->record);
+        ptx_module_unregister_kernels(loaded->module);
         symbols_forget(loaded->module);
         ptx_module_give_back(loaded->module);
     }
