@@ -158,7 +158,9 @@ static bool is_mapped(int copy)
 /* With the lock: the host device takes the translation if it is that of the image, and keeps it. */
 static cuda_result load(struct sim_module *m, const void *image)
 {
-    m->copy = copy_of(SIM_TRANSLATION);
+    const char *other = getenv("SIM_TRANSLATION");
+
+    m->copy = copy_of(other ? other : SIM_TRANSLATION);
     void *library = m->copy >= 0 ? open_copy(m->copy) : NULL;
     cuda_result result = host.load(&m->host, image);
 
