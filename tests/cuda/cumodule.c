@@ -44,9 +44,13 @@ static void kernels_run(cuda_module module)
         mine[i] = me * LONGS + i;
     CHECK_OK(gshmem_putmem(heap, mine, sizeof mine, me));
     launch(perform, stream,
-           (struct device_request){.call = DEVICE_PUT, .dest = (uintptr_t)(heap + LONGS),
-                                   .source = (uintptr_t)heap, .n = sizeof mine, .pe = (me + 1) % n});
-    launch(perform, stream, (struct device_request){.call = DEVICE_BARRIER, .team = GSHMEM_TEAM_WORLD});
+           (struct device_request){.call = DEVICE_PUT,
+                                   .dest = (uintptr_t)(heap + LONGS),
+                                   .source = (uintptr_t)heap,
+                                   .n = sizeof mine,
+                                   .pe = (me + 1) % n});
+    launch(perform, stream,
+           (struct device_request){.call = DEVICE_BARRIER, .team = GSHMEM_TEAM_WORLD});
     CHECK_EQ(driver.stream_wait(stream), CUDA_OK);
     CHECK_OK(gshmem_getmem(mine, heap + LONGS, sizeof mine, me));
     for (int i = 0; i < LONGS; i++)

@@ -71,7 +71,8 @@ static cuda_address new_memory(void)
     for (unsigned i = 0; i < BLOCKS * THREADS; i++)
         values[i] = 3 * i;
     CHECK_EQ(driver.allocate(&at, 2 * sizeof values), CUDA_OK);
-    CHECK_EQ(driver.copy_async(at + sizeof values, (uintptr_t)values, sizeof values, NULL), CUDA_OK);
+    CHECK_EQ(driver.copy_async(at + sizeof values, (uintptr_t)values, sizeof values, NULL),
+             CUDA_OK);
     CHECK_EQ(driver.stream_wait(NULL), CUDA_OK);
     return at;
 }
@@ -194,9 +195,12 @@ static void refusals(cuda_module module)
     cuda_module none;
 
     for (unsigned n = 0; n <= 1025; n += 1025)
-        CHECK_EQ(driver.launch(function_of(module, "fail"), 1, 1, 1, n, 1, 1, 0, stream, NULL, NULL),
-                 CUDA_INVALID_VALUE);
-    CHECK(driver.module_load(&none, ".version 7.5\n.target sm_75\n.visible .entry k() { frobnicate; }") != CUDA_OK);
+        CHECK_EQ(
+            driver.launch(function_of(module, "fail"), 1, 1, 1, n, 1, 1, 0, stream, NULL, NULL),
+            CUDA_INVALID_VALUE);
+    CHECK(driver.module_load(&none,
+                             ".version 7.5\n.target sm_75\n.visible .entry k() { frobnicate; }") !=
+          CUDA_OK);
     CHECK(driver.module_load(&none, "no PTX") != CUDA_OK);
     CHECK_EQ(driver.primary_retain(&other, 1 - gpu), CUDA_OK);
     CHECK_EQ(driver.context_push(other), CUDA_OK);
@@ -205,7 +209,8 @@ static void refusals(cuda_module module)
     CHECK_EQ(driver.context_pop(&other), CUDA_OK);
     CHECK_EQ(driver.primary_release(1 - gpu), CUDA_OK);
 
-    CHECK_EQ(driver.launch(function_of(module, "fail"), 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL), CUDA_OK);
+    CHECK_EQ(driver.launch(function_of(module, "fail"), 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL),
+             CUDA_OK);
     CHECK_EQ(driver.stream_wait(stream), LAUNCH_FAILED);
     end_stream(stream);
 }

@@ -17,7 +17,7 @@ static cuda_stream stream;
 static struct place {
     uint64_t object[2];
     struct device_answer answer;
-} *place; /* pinned: both see it */
+} * place; /* pinned: both see it */
 
 static void refused(struct device_request r, const char *what, int number)
 {
@@ -30,10 +30,11 @@ static void refused(struct device_request r, const char *what, int number)
     r.answer = (uintptr_t)&place->answer;
     CHECK_EQ(driver.launch(perform, 1, 1, 1, 32, 1, 1, 0, stream, arguments, NULL), CUDA_OK);
     CHECK_EQ(driver.stream_wait(stream), CUDA_OK);
-    if (place->answer.outcome != GSHMEM_ERR_ARGUMENT || place->object[0] != 5 || place->object[1] != 6)
+    if (place->answer.outcome != GSHMEM_ERR_ARGUMENT || place->object[0] != 5 ||
+        place->object[1] != 6)
         CHECK_FAIL("%s %d: %s, the object is %d %d", what, number,
-                   gshmem_status_name((gshmem_status_t)place->answer.outcome), (int)place->object[0],
-                   (int)place->object[1]);
+                   gshmem_status_name((gshmem_status_t)place->answer.outcome),
+                   (int)place->object[0], (int)place->object[1]);
 }
 
 static bool has_atomics(int type)
@@ -52,8 +53,9 @@ static void try_all(void)
 {
     for (int type = -40; type < 40; type++) {
         if (!has_atomics(type))
-            refused((struct device_request){.call = DEVICE_UPDATE, .type = type, .op = GSHMEM_AMO_ADD},
-                    "an update of type", type);
+            refused(
+                (struct device_request){.call = DEVICE_UPDATE, .type = type, .op = GSHMEM_AMO_ADD},
+                "an update of type", type);
         if (has_waits(type))
             continue;
         refused((struct device_request){.call = DEVICE_WAIT_ONE, .type = type, .op = GSHMEM_CMP_EQ},

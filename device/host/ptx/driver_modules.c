@@ -1,5 +1,5 @@
-/* Modules that a program loads by the driver's API: PTX, which is translated and compiled then, unless a library
- * that was made of the same PTX before is open. */
+/* Modules that a program loads by the driver's API: PTX, which is translated and compiled then,
+ * unless a library that was made of the same PTX is open. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -135,7 +135,8 @@ static void *library_of(const void *record)
 {
     Dl_info info;
 
-    return dladdr(record, &info) ? dlopen(info.dli_fname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
+    return dladdr(record, &info) ? dlopen(info.dli_fname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)
+                                 : NULL;
 }
 
 /* Finds a translation of the text that is free, or makes one; false: that was said. */
@@ -151,8 +152,8 @@ static bool open_translation(struct CUmod_st *made, const char *text, size_t byt
     return made->module && ptx_module_register_kernels(made->module);
 }
 
-/* Waits for its launches. A translation that stays open is not given back: its variables no longer have their
- * first values. */
+/* Waits for its launches. A translation that stays open is not given back: its variables no longer
+ * have their first values. */
 static void close_translation(const struct CUmod_st *made)
 {
     if (made->module)

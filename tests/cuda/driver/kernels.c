@@ -50,14 +50,15 @@ enum { NON_BLOCKING = 1, PARAMETERS_MOST = 64 };
     X(unload, cuModuleUnload, (void *module))                                                      \
     X(function, cuModuleGetFunction, (void **function, void *module, const char *name))            \
     X(global, cuModuleGetGlobal_v2,                                                                \
-      (cuda_address * at, size_t *bytes, void *module, const char *name))                          \
-    X(parameter, cuFuncGetParamInfo, (void *function, size_t number, size_t *offset, size_t *bytes)) \
+      (cuda_address * at, size_t * bytes, void *module, const char *name))                         \
+    X(parameter, cuFuncGetParamInfo,                                                               \
+      (void *function, size_t number, size_t *offset, size_t *bytes))                              \
     X(launch, cuLaunchKernel,                                                                      \
-      (void *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned shared, \
-       void *stream, void **parameters, void **extra))                                             \
+      (void *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,                 \
+       unsigned shared, void *stream, void **parameters, void **extra))                            \
     X(launch_cooperative, cuLaunchCooperativeKernel,                                               \
-      (void *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned shared, \
-       void *stream, void **parameters))                                                           \
+      (void *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,                 \
+       unsigned shared, void *stream, void **parameters))                                          \
     X(stream_create, cuStreamCreate, (void **stream, unsigned flags))                              \
     X(stream_destroy, cuStreamDestroy_v2, (void *stream))                                          \
     X(stream_wait, cuStreamSynchronize, (void *stream))
@@ -265,8 +266,8 @@ static size_t parameter_bytes(const struct sim_function *f)
     return end;
 }
 
-struct sim_grid *sim_grid_make(const struct sim_function *f, const unsigned size[6], unsigned shared,
-                               bool cooperative, void *const *arguments)
+struct sim_grid *sim_grid_make(const struct sim_function *f, const unsigned size[6],
+                               unsigned shared, bool cooperative, void *const *arguments)
 {
     size_t all = parameter_bytes(f), offset, bytes;
     struct sim_grid *g = calloc(1, sizeof *g + all);

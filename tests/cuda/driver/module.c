@@ -95,10 +95,10 @@ SIM_API cuda_result cuLaunchKernel(cuda_function kernel, unsigned grid_x, unsign
     return launch((const struct sim_function *)kernel, size, shared, false, stream, arguments);
 }
 
-SIM_API cuda_result cuLaunchCooperativeKernel(cuda_function kernel, unsigned grid_x, unsigned grid_y,
-                                              unsigned grid_z, unsigned block_x, unsigned block_y,
-                                              unsigned block_z, unsigned shared, cuda_stream stream,
-                                              void **arguments)
+SIM_API cuda_result cuLaunchCooperativeKernel(cuda_function kernel, unsigned grid_x,
+                                              unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                              unsigned block_y, unsigned block_z, unsigned shared,
+                                              cuda_stream stream, void **arguments)
 {
     const unsigned size[] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
 
