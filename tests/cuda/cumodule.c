@@ -1,6 +1,7 @@
-/* Modules that the program has the (simulated) driver load: their kernels find the job from init to
- * finalize, or to the end of the job; what is no such module is told. The module is the PTX of the library's own
- * kernel, a second time, which the program launches with requests of its own.
+/* Modules that the program has the (simulated) driver load: their kernels find the job from init
+ * to finalize, or to the end of the job; what is no such module is told. The module is the PTX
+ * of the library's own kernel, a second time, which the program launches with requests of its
+ * own.
  *
  *     cumodule kernels.ptx [old] */
 #include "gshmem.h"

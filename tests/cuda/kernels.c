@@ -1,15 +1,17 @@
-/* Kernels on the simulated GPU: all blocks and threads run, blocks meet at barriers and in cooperative launches, on
- * streams, in graphs; each module has variables of its own; what fails is told. The PTX is written here. */
+/* Kernels on the simulated GPU: all blocks and threads run, blocks meet at barriers and in
+ * cooperative launches, on streams, in graphs; each module has variables of its own; what fails
+ * is told. The PTX is written here. */
 #include <dlfcn.h>
 
 #include "gshmem.h"
 #include "gpu.h"
 
-enum { BLOCKS = 40, THREADS = 96, LAUNCH_FAILED = 719 };
+enum { BLOCKS = 40, FEW = 10, THREADS = 96, LAUNCH_FAILED = 719, TOO_LARGE = 720 };
 
-/* reverse: each thread writes to shared memory what another reads behind a barrier: out[block][i] = in[block][last - i],
- * + first, a variable of the module, which the last block of all raises by one.
- * meet: blocks count up, and wait until all have. Only a cooperative launch is sure to end. */
+/* reverse: each thread writes to shared memory what another reads behind a barrier:
+ * out[block][i] = in[block][last - i], + first, a variable of the module, which the last block
+ * of all raises by one. meet: blocks count up, and wait until all have. Only a cooperative
+ * launch is sure to end. */
 static const char ptx[] =
     ".version 7.5\n.target sm_75\n.address_size 64\n"
     ".visible .global .align 4 .u32 first = 7;\n"
@@ -130,7 +132,8 @@ static void modules(void)
         CHECK(call);                                                                               \
     } while (0)
 
-/* A graph that is launched twice, with memory and arguments that were its own when it was captured. */
+/* A graph that is launched twice, with memory and arguments that were its own when it was
+ * captured. */
 static void graph(cuda_module module)
 {
     cuda_result (*cuStreamBeginCapture_v2)(cuda_stream, int);
@@ -177,12 +180,16 @@ static void cooperative(cuda_module module)
 
     LOOK_UP(cuLaunchCooperativeKernel);
     CHECK_EQ(driver.fill_async(at, 0, sizeof count, stream), CUDA_OK);
-    CHECK_EQ(cuLaunchCooperativeKernel(function_of(module, "meet"), BLOCKS, 1, 1, THREADS, 1, 1, 0,
+    CHECK_EQ(cuLaunchCooperativeKernel(function_of(module, "meet"), FEW, 1, 1, THREADS, 1, 1, 0,
                                        stream, arguments),
              CUDA_OK);
     CHECK_EQ(driver.copy_async((uintptr_t)&count, at, sizeof count, stream), CUDA_OK);
     finish(stream);
-    CHECK_EQ(count, BLOCKS);
+    CHECK_EQ(count, FEW);
+    CHECK_EQ(cuLaunchCooperativeKernel(function_of(module, "meet"), 100000, 1, 1, THREADS, 1, 1, 0,
+                                       stream, arguments),
+             CUDA_OK); /* here the stream tells; a driver refuses it at once */
+    CHECK_EQ(driver.stream_wait(stream), TOO_LARGE);
     end_stream(stream);
     CHECK_EQ(driver.free(at), CUDA_OK);
 }

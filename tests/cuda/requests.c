@@ -1,5 +1,6 @@
-/* Requests to the library's kernel whose call, type or operation is in no table: each is refused, and
- * the object that it names is left alone. The CPU checks all of them before; here nobody has.
+/* Requests to the library's kernel whose call, type or operation is in no table: each is
+ * refused, and the object that it names is left alone. The CPU checks all of them before; here
+ * nobody has.
  *
  * The test launches the kernel by the driver, without a job.
  *

@@ -1,9 +1,11 @@
-/* The simulated driver: kernels. The host device (libgshmem_host.so) runs the PTX of modules, with all blocks
- * and threads; it has its own copies of CUDA's names, so that it is opened where nobody else finds them.
+/* The simulated driver: kernels. The host device (libgshmem_host.so) runs the PTX of modules,
+ * with all blocks and threads; it has its own copies of CUDA's names, so that it is opened where
+ * nobody else finds them.
  *
- * It translates PTX when a module is loaded. For that of the library's own kernel, which takes long, a
- * library was made when the tests were built (SIM_TRANSLATION); the host device knows it by a hash of the
- * PTX. Each module has variables of its own, so each load opens a copy of that library. */
+ * It translates PTX when a module is loaded. For that of the library's own kernel, which takes
+ * long, a library was made when the tests were built (SIM_TRANSLATION); the host device knows it
+ * by a hash of the PTX. Each module has variables of its own, so each load opens a copy of that
+ * library. */
 #define _GNU_SOURCE
 #include "sim.h"
 
@@ -132,7 +134,8 @@ static int copy_of(const char *path)
     return -1;
 }
 
-/* With the lock. The path has this process's number, so that a sanitizer's reader of symbols finds it. */
+/* With the lock. The path has this process's number, so that a sanitizer's reader of symbols
+ * finds it. */
 static void *open_copy(int copy)
 {
     char path[64];
@@ -156,12 +159,12 @@ static bool is_mapped(int copy)
     return library != NULL;
 }
 
-/* With the lock: the host device takes the translation if it is that of the image, and keeps it. */
+/* With the lock, and with no translation where the library has no kernel. The host device takes the translation if it is that of the image, and keeps it. */
 static cuda_result load(struct sim_module *m, const void *image)
 {
-    const char *other = getenv("SIM_TRANSLATION");
+    const char *other = getenv("SIM_TRANSLATION"), *path = other ? other : SIM_TRANSLATION;
 
-    m->copy = copy_of(other ? other : SIM_TRANSLATION);
+    m->copy = *path ? copy_of(path) : -1;
     void *library = m->copy >= 0 ? open_copy(m->copy) : NULL;
     cuda_result result = host.load(&m->host, image);
 

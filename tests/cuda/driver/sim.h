@@ -30,7 +30,7 @@
  *     SIM_DELAY_MS=20       how long work waits for somebody to wait for it
  *     SIM_COPY_MS=5         how much longer a large copy takes than it does
  *     SIM_DEATHS=1          processes die in this test: what they had open by CUDA IPC is not told apart
- *     SIM_TRANSLATION=x.so  the library's kernels, translated, in the place of those of the build (tests/cuda/planted)
+ *     SIM_TRANSLATION=x.so  the library's kernels, translated otherwise (tests/cuda/planted)
  *     SIM_LOG=1             every call on stderr */
 #ifndef SIM_H
 #define SIM_H
