@@ -142,7 +142,7 @@ static void *library_of(const void *record)
 /* Finds a translation of the text that is free, or makes one; false: that was said. */
 static bool open_translation(struct CUmod_st *made, const char *text, size_t bytes)
 {
-    made->module = ptx_module_take(text, bytes);
+    made->module = ptx_module_take(text, bytes, true);
     if (made->module) {
         made->library = library_of(made->module);
     } else {

@@ -117,7 +117,7 @@ void **__cudaRegisterFatBinary(void *binary)
     }
     switch (ptx_in_fat_binary(wrapper->data, &text, &bytes)) {
     case PTX_FOUND:
-        loaded->module = ptx_module_take(text, bytes);
+        loaded->module = ptx_module_take(text, bytes, false);
         if (!loaded->module)
             log_error(
                 "a module's PTX was not translated: its kernels cannot be launched; compile and "

@@ -159,7 +159,8 @@ static bool is_mapped(int copy)
     return library != NULL;
 }
 
-/* With the lock, and with no translation where the library has no kernel. The host device takes the translation if it is that of the image, and keeps it. */
+/* With the lock. The host device takes the translation if it is that of the image, and keeps it. A
+ * library without kernels has none. */
 static cuda_result load(struct sim_module *m, const void *image)
 {
     const char *other = getenv("SIM_TRANSLATION"), *path = other ? other : SIM_TRANSLATION;
