@@ -11,7 +11,7 @@
 extern const char gshmem_kernels[];
 static const char *const image = gshmem_kernels;
 #else
-static const char *const image = NULL; /* the library was built without nvcc, and requests say so */
+static const char *const image = NULL; /* gpu_code=none, and requests say so */
 #endif
 
 enum { BLOCK_SMALL = 32, BLOCK_LARGE = 512, LARGE_BYTES = 4096 };
@@ -51,8 +51,8 @@ gshmem_status_t cuda_kernel_load(const struct cuda *c, cuda_gpu gpu, struct cuda
     if (!image)
         return c->config.fail(
             GSHMEM_ERR_UNSUPPORTED,
-            "cuda: this needs a kernel of the library's, and gshmem-cuda.so was built "
-            "without nvcc: build GSHMEM where the CUDA toolkit is installed");
+            "cuda: this needs a kernel of the library's, and gshmem-cuda.so was built without one "
+            "(-Dgpu_code=none): build GSHMEM with -Dgpu_code=auto");
     if ((result = d->module_load(&code->module, image)))
         return cuda_fail(c, result, "loading the library's kernels on GPU %d", gpu);
     if ((result = d->module_function(&code->function, code->module, "gshmem_perform")) ||

@@ -116,7 +116,7 @@ static void check_elsewhere(struct device *d, bool kernels)
         CHECK_EQ(ops->update_start(d, &u, &ticket), GSHMEM_ERR_MEMORY);
     } else {
         CHECK_EQ(ops->update_start(d, &u, &ticket), GSHMEM_ERR_UNSUPPORTED);
-        CHECK_HAS(said, "built without nvcc");
+        CHECK_HAS(said, "built without one (-Dgpu_code=none)");
     }
     ops->heap_close(d, &map);
     ops->close(other);

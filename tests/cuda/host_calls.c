@@ -1,5 +1,5 @@
 /* The CPU's calls on objects in (simulated) GPU memory that take more than a copy: the library's
- * kernel makes them, of which the simulation runs a stand-in. */
+ * kernel makes them. */
 #include "gshmem.h"
 #include "../check.h"
 

@@ -31,7 +31,7 @@ LITMUS = r"litmus-(atomics|message|quiet|signals)-(mapped|local|tcp)-2"
 # Of the cuda device beside a simulated driver: each program on the kinds of machines that differ most in
 # what they go through, with few PEs.
 CUDA = (
-    r"(capture|collectives|cumodule|host_calls|on_stream)-(peers|no-access)-run-2"
+    r"(capture|collectives|host_calls|on_stream)-(peers|no-access)-run-2|cumodule-peers-run-2|simulation-kernels|requests"
     r"|(capture|collectives|host_calls|on_stream|hosts-usual|heap-usual|faults-usual)-hosts2-2"
     r"|(heap-(peers|ipc|no-access)|proxy-(mapped|unmapped|no-access-slow))-run-2|misuse-peers-run-3"
     r"|multicast-(all|growth-(create|add|bind))-run-2|symmetric-(peers|no-access|kernels)-run-2"

@@ -85,10 +85,36 @@ def bytes_of_all_kinds(library):
     return [count(machine, machine.function(loaded, "count"), 1)]
 
 
+def one_text_open_and_loaded(library):
+    """A load takes a library that was made of the text before, if nobody has had it, and translates nothing."""
+    machine, data = Machine(library), (HEADER + COUNTER + "// open\n").encode()
+    module, found = ctypes.c_void_p(), []
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = os.path.join(folder, "m.c"), os.path.join(folder, "m.so")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(ptx.translate(data, "m.ptx")[0])
+        if not build.build_library(source, output, library, loaded=False):
+            return ["the C does not compile"]
+        ctypes.CDLL(output)
+    compiler = os.environ.get("CC")
+    os.environ["CC"] = "false"
+    first = machine.load(data)
+    found.append(count(machine, machine.function(first, "count"), 1))
+    found.append(machine.cuda.cuModuleLoadData(ctypes.byref(module), data) != 0)
+    found.append(machine.cuda.cuModuleUnload(first))
+    found.append(machine.cuda.cuModuleLoadData(ctypes.byref(module), data) != 0)
+    del os.environ["CC"]
+    if compiler:
+        os.environ["CC"] = compiler
+    again = machine.load(data)
+    return found + [count(machine, machine.function(again, "count"), 1)]
+
+
 CASES = {
     one_text_in_two_files: [100, 100, 101, 101],
     one_text_loaded_by_threads: [100, 100, 100],
     bytes_of_all_kinds: [100],
+    one_text_open_and_loaded: [100, True, 0, True, 100],
 }
 
 

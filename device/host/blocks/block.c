@@ -96,6 +96,7 @@ static void block_end(struct worker *w, struct block *b)
 
     /* Not by the thread that ended last, nor by the worker: who runs after them is not ordered. */
     void *own = stand_in_for(w->tsan_end);
+    order_acquire(&b->allocated); /* of a block that has failed, perhaps no thread has run */
     order_acquire(&b->ended);
     order_release(&grid->ended);
     for (unsigned i = 0; i < b->shared_numbers; i++)

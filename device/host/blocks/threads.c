@@ -68,6 +68,7 @@ void thread_drop(struct thread *self)
     struct worker *w = worker_here;
     struct stack *stack = self->stack;
 
+    order_release(&self->block->ended);
     thread_gone(w, self);
     block_settle(w, self->block);
     stack_give(&w->stacks, stack);

@@ -1,4 +1,5 @@
-/* Modules that a program loads by the driver's API: PTX, which is translated and compiled then. */
+/* Modules that a program loads by the driver's API: PTX, which is translated and compiled then,
+ * unless a library that was made of the same PTX is open. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +20,7 @@
 extern char **environ;
 
 struct CUmod_st {
-    void *library; /* of dlopen */
+    void *library; /* of dlopen; NULL: the translation is in the program itself */
     struct gshmem_host_ptx_module *module;
 };
 
@@ -129,6 +130,38 @@ static struct gshmem_host_ptx_module *module_of(void *library)
     return NULL;
 }
 
+/* The library that a record lies in, once more, so that it stays; NULL: the program itself. */
+static void *library_of(const void *record)
+{
+    Dl_info info;
+
+    return dladdr(record, &info) ? dlopen(info.dli_fname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)
+                                 : NULL;
+}
+
+/* Finds a translation of the text that is free, or makes one; false: that was said. */
+static bool open_translation(struct CUmod_st *made, const char *text, size_t bytes)
+{
+    made->module = ptx_module_take(text, bytes, true);
+    if (made->module) {
+        made->library = library_of(made->module);
+    } else {
+        made->library = compile_text(text, bytes);
+        made->module = made->library ? module_of(made->library) : NULL;
+    }
+    return made->module && ptx_module_register_kernels(made->module);
+}
+
+/* Waits for its launches. A translation that stays open is not given back: its variables no longer
+ * have their first values. */
+static void close_translation(const struct CUmod_st *made)
+{
+    if (made->module)
+        ptx_module_unregister_kernels(made->module);
+    if (made->library)
+        dlclose(made->library);
+}
+
 CUresult cuModuleLoadData(CUmodule *out, const void *image)
 {
     size_t bytes;
@@ -145,11 +178,8 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
     struct CUmod_st *made = calloc(1, sizeof *made);
     if (!made)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    made->library = compile_text(text, bytes);
-    made->module = made->library ? module_of(made->library) : NULL;
-    if (!made->module || !ptx_module_register_kernels(made->module)) {
-        if (made->library)
-            dlclose(made->library);
+    if (!open_translation(made, text, bytes)) {
+        close_translation(made);
         free(made);
         return CUDA_ERROR_INVALID_PTX;
     }
@@ -168,7 +198,7 @@ CUresult cuModuleUnload(CUmodule module)
 {
     if (!module)
         return CUDA_ERROR_INVALID_VALUE;
-    dlclose(module->library); /* whose destructors wait for its launches */
+    close_translation(module);
     free(module);
     return CUDA_SUCCESS;
 }
@@ -202,6 +232,18 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *bytes, CUmodule module, c
     return CUDA_SUCCESS;
 }
 
+CUresult cuFuncGetParamInfo(CUfunction function, size_t number, size_t *offset, size_t *bytes)
+{
+    const struct gshmem_host_ptx_kernel *kernel = (const struct gshmem_host_ptx_kernel *)function;
+
+    if (!kernel || !offset || number >= kernel->parameters)
+        return CUDA_ERROR_INVALID_VALUE;
+    *offset = kernel->parameter[number].offset;
+    if (bytes)
+        *bytes = kernel->parameter[number].bytes;
+    return CUDA_SUCCESS;
+}
+
 /* What the runtime's error is called by the driver. */
 static CUresult driver_error(cudaError_t error)
 {
@@ -214,6 +256,8 @@ static CUresult driver_error(cudaError_t error)
         return CUDA_ERROR_LAUNCH_FAILED;
     case cudaErrorInvalidResourceHandle:
         return CUDA_ERROR_INVALID_HANDLE;
+    case cudaErrorCooperativeLaunchTooLarge:
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -230,6 +274,30 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
     return driver_error(cudaLaunchKernel(kernel->record.function, (dim3){grid_x, grid_y, grid_z},
                                          (dim3){block_x, block_y, block_z}, parameters, shared,
                                          stream));
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                   unsigned grid_z, unsigned block_x, unsigned block_y,
+                                   unsigned block_z, unsigned shared, CUstream stream,
+                                   void **parameters)
+{
+    const struct gshmem_host_ptx_kernel *kernel = (const struct gshmem_host_ptx_kernel *)function;
+
+    if (!kernel || (kernel->parameters && !parameters))
+        return CUDA_ERROR_INVALID_VALUE;
+    return driver_error(cudaLaunchCooperativeKernel(
+        kernel->record.function, (dim3){grid_x, grid_y, grid_z}, (dim3){block_x, block_y, block_z},
+        parameters, shared, stream));
+}
+
+CUresult cuStreamCreate(CUstream *stream, unsigned flags)
+{
+    return driver_error(cudaStreamCreateWithFlags(stream, flags));
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+    return driver_error(cudaStreamDestroy(stream));
 }
 
 CUresult cuStreamSynchronize(CUstream stream)

@@ -40,10 +40,15 @@ void ptx_module_say(struct gshmem_host_ptx_module *module)
              module->kernels);
 }
 
-void gshmem_host_ptx_unregister(struct gshmem_host_ptx_module *module)
+void ptx_module_unregister_kernels(struct gshmem_host_ptx_module *module)
 {
     for (unsigned i = 0; i < module->kernels; i++)
         gshmem_host_unregister(&module->kernel[i]->record);
+}
+
+void gshmem_host_ptx_unregister(struct gshmem_host_ptx_module *module)
+{
+    ptx_module_unregister_kernels(module);
     pthread_mutex_lock(&modules.lock);
     for (struct gshmem_host_ptx_module **at = &modules.first; *at; at = &(*at)->next) {
         if (*at == module) {
@@ -68,7 +73,11 @@ static uint64_t key_of(const char *text, size_t bytes)
     return key;
 }
 
-struct gshmem_host_ptx_module *ptx_module_take(const char *text, size_t bytes)
+/* Values of `taken`; a library that was made by cuModuleLoadData begins as taken. */
+enum { NEVER, NOW, BEFORE };
+_Static_assert(NOW == 1, "PTX_OF_LIBRARY in module.h");
+
+struct gshmem_host_ptx_module *ptx_module_take(const char *text, size_t bytes, bool new)
 {
     char key[17];
     struct gshmem_host_ptx_module *module;
@@ -76,8 +85,9 @@ struct gshmem_host_ptx_module *ptx_module_take(const char *text, size_t bytes)
     snprintf(key, sizeof key, "%016llx", (unsigned long long)key_of(text, bytes));
     pthread_mutex_lock(&modules.lock);
     for (module = modules.first; module; module = module->next) {
-        if (!module->taken && strcmp(module->key, key) == 0) {
-            module->taken = 1;
+        if ((module->taken == NEVER || (module->taken == BEFORE && !new)) &&
+            strcmp(module->key, key) == 0) {
+            module->taken = NOW;
             break;
         }
     }
@@ -88,7 +98,7 @@ struct gshmem_host_ptx_module *ptx_module_take(const char *text, size_t bytes)
 void ptx_module_give_back(struct gshmem_host_ptx_module *module)
 {
     pthread_mutex_lock(&modules.lock);
-    module->taken = 0;
+    module->taken = BEFORE;
     pthread_mutex_unlock(&modules.lock);
 }
 

@@ -9,8 +9,9 @@
 #include "gshmem/host_device/ptx/module.h"
 
 /* The module that was made of this text, for one host code alone until it is given back: each of
- * two files with the same text has its own. NULL: there is none that is free. */
-struct gshmem_host_ptx_module *ptx_module_take(const char *text, size_t bytes);
+ * two files with the same text has its own. new: only one that was never taken, whose variables
+ * have their first values. NULL: there is none that is free. */
+struct gshmem_host_ptx_module *ptx_module_take(const char *text, size_t bytes, bool new);
 void ptx_module_give_back(struct gshmem_host_ptx_module *module);
 /* Where its parts are; NULL: there is none of this name. */
 struct gshmem_host_ptx_kernel *ptx_module_kernel(const struct gshmem_host_ptx_module *module,
@@ -21,6 +22,8 @@ ptx_module_variable(const struct gshmem_host_ptx_module *module, const char *nam
 /* Makes a kernel known by the address of a function: its stub's, or its own. False: no memory. */
 bool ptx_kernel_register(struct gshmem_host_ptx_kernel *kernel, const void *function);
 bool ptx_module_register_kernels(struct gshmem_host_ptx_module *module);
+/* Their launches are waited for. */
+void ptx_module_unregister_kernels(struct gshmem_host_ptx_module *module);
 
 /* A line about it, once; after the settings were read. */
 void ptx_module_say(struct gshmem_host_ptx_module *module);

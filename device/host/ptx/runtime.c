@@ -117,7 +117,7 @@ void **__cudaRegisterFatBinary(void *binary)
     }
     switch (ptx_in_fat_binary(wrapper->data, &text, &bytes)) {
     case PTX_FOUND:
-        loaded->module = ptx_module_take(text, bytes);
+        loaded->module = ptx_module_take(text, bytes, false);
         if (!loaded->module)
             log_error(
                 "a module's PTX was not translated: its kernels cannot be launched; compile and "
@@ -145,8 +145,7 @@ void __cudaUnregisterFatBinary(void **handle)
     struct loaded *loaded = (struct loaded *)handle;
 
     if (loaded && loaded->module) {
-        for (unsigned i = 0; i < loaded->module->kernels; i++)
-            gshmem_host_unregister(&loaded->module->kernel[i]->record);
+        ptx_module_unregister_kernels(loaded->module);
         symbols_forget(loaded->module);
         ptx_module_give_back(loaded->module);
     }

@@ -25,6 +25,7 @@ typedef enum cudaError_enum {
     CUDA_ERROR_INVALID_HANDLE = 400,
     CUDA_ERROR_NOT_FOUND = 500,
     CUDA_ERROR_LAUNCH_FAILED = 719,
+    CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
     CUDA_ERROR_NOT_SUPPORTED = 801,
     CUDA_ERROR_UNKNOWN = 999
 } CUresult;
@@ -115,7 +116,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes);
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t n);
 
-/* --- Modules of PTX, which are translated when they are loaded --- */
+/* --- Modules of PTX, which are translated when they are loaded, if they have not been --- */
 
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
@@ -128,9 +129,18 @@ CUresult cuModuleUnload(CUmodule module);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *bytes, CUmodule module, const char *name);
 #define cuModuleGetGlobal cuModuleGetGlobal_v2
+/* Where a parameter lies among the others, and its size. */
+CUresult cuFuncGetParamInfo(CUfunction function, size_t number, size_t *offset, size_t *bytes);
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                         CUstream stream, void **parameters, void **extra);
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                   unsigned grid_z, unsigned block_x, unsigned block_y,
+                                   unsigned block_z, unsigned shared, CUstream stream,
+                                   void **parameters);
+CUresult cuStreamCreate(CUstream *stream, unsigned flags);
+CUresult cuStreamDestroy_v2(CUstream stream);
+#define cuStreamDestroy cuStreamDestroy_v2
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuCtxSynchronize(void);
 #pragma GCC visibility pop

@@ -1,72 +1,63 @@
-/* The simulated driver: modules and launches. It knows one kernel, that of the library's own. */
+/* The simulated driver: the entry points for modules and launches. kernels.c runs what is launched. */
 #include "sim.h"
 
-#include <string.h>
+enum { THREADS_MOST = 1024 }; /* of a block */
 
-static const char function;
-static int loaded; /* modules */
-
-#ifndef SIM_KERNELS /* no C++ compiler: there is no stand-in */
-void sim_perform(const struct device_request *r)
+static bool is_current(const struct sim_function *f)
 {
-    (void)r;
+    return f && sim_function_gpu(f) == sim_current();
 }
-
-void *sim_state(size_t *bytes)
-{
-    *bytes = 0;
-    return NULL;
-}
-#endif
 
 SIM_API cuda_result cuModuleLoadData(cuda_module *module, const void *image)
 {
-    static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba}; /* how nvcc's begin */
+    struct sim_module *made;
+    cuda_result result;
 
     SIM_ENTER();
     if (sim_current() < 0)
         return CUDA_INVALID_CONTEXT;
     if (sim_captures())
         return CUDA_CAPTURE_UNSUPPORTED;
-    if (memcmp(image, fatbin, sizeof fatbin) != 0)
+    if (!module || !image)
         return CUDA_INVALID_VALUE;
+    if ((result = sim_module_load(&made, sim_current(), image)))
+        return result;
     sim_opened(SIM_MODULE);
-    *module = &loaded;
+    *module = made;
     return CUDA_OK;
 }
 
 SIM_API cuda_result cuModuleUnload(cuda_module module)
 {
     SIM_ENTER();
-    if (module != &loaded)
+    if (!sim_module_exists(module))
         return CUDA_INVALID_VALUE;
     if (sim_launches())
         sim_blame("a module is unloaded whose kernels have not ended");
     sim_closed(SIM_MODULE);
-    return CUDA_OK;
+    return sim_module_unload(module);
 }
 
 SIM_API cuda_result cuModuleGetFunction(cuda_function *out, cuda_module module, const char *name)
 {
+    struct sim_function *found;
+    cuda_result result;
+
     SIM_ENTER();
-    if (module != &loaded)
+    if (!out || !name || !sim_module_exists(module))
         return CUDA_INVALID_VALUE;
-    if (strcmp(name, "gshmem_perform") != 0)
-        return CUDA_NOT_FOUND;
-    *out = (cuda_function)(uintptr_t)&function;
-    return CUDA_OK;
+    if (!(result = sim_module_function(&found, module, name)))
+        *out = (cuda_function)found;
+    return result;
 }
 
 SIM_API cuda_result cuModuleGetGlobal_v2(cuda_address *at, size_t *bytes, cuda_module module,
                                          const char *name)
 {
     SIM_ENTER();
-    if (module != &loaded)
+    if (!name || !sim_module_exists(module))
         return CUDA_INVALID_VALUE;
-    if (strcmp(name, "gshmem_device_here") != 0)
-        return CUDA_NOT_FOUND;
-    *at = (cuda_address)(uintptr_t)sim_state(bytes);
-    return CUDA_OK;
+    return sim_module_global(at, bytes, module, name);
 }
 
 /* For drivers of CUDA 12 and newer; a library here is a module. */
@@ -76,17 +67,41 @@ SIM_API cuda_result cuLibraryGetGlobal(cuda_address *at, size_t *bytes, void *li
     return cuModuleGetGlobal_v2(at, bytes, library, name);
 }
 
+static cuda_result launch(const struct sim_function *f, const unsigned *size, unsigned shared,
+                          bool cooperative, cuda_stream stream, void *const *arguments)
+{
+    if (!is_current(f))
+        return CUDA_INVALID_CONTEXT;
+    for (int i = 0; i < 6; i++) {
+        if (size[i] == 0)
+            return CUDA_INVALID_VALUE;
+    }
+    if (size[3] > THREADS_MOST || (uint64_t)size[3] * size[4] * size[5] > THREADS_MOST)
+        return CUDA_INVALID_VALUE;
+    struct sim_grid *g = sim_grid_make(f, size, shared, cooperative, arguments);
+    return g ? sim_launch(stream, g) : CUDA_OUT_OF_MEMORY;
+}
+
 SIM_API cuda_result cuLaunchKernel(cuda_function kernel, unsigned grid_x, unsigned grid_y,
                                    unsigned grid_z, unsigned block_x, unsigned block_y,
                                    unsigned block_z, unsigned shared, cuda_stream stream,
                                    void **arguments, void **extra)
 {
-    struct device_request r;
+    const unsigned size[] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
 
     SIM_ENTER();
-    if (kernel != &function || grid_x * grid_y * grid_z != 1 || block_x < 1 || block_x > 512 ||
-        block_y * block_z != 1 || shared || extra)
+    if (extra)
         return CUDA_INVALID_VALUE;
-    memcpy(&r, arguments[0], sizeof r); /* now: it may be gone when the kernel runs */
-    return sim_launch(stream, &r);
+    return launch((const struct sim_function *)kernel, size, shared, false, stream, arguments);
+}
+
+SIM_API cuda_result cuLaunchCooperativeKernel(cuda_function kernel, unsigned grid_x,
+                                              unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                              unsigned block_y, unsigned block_z, unsigned shared,
+                                              cuda_stream stream, void **arguments)
+{
+    const unsigned size[] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
+
+    SIM_ENTER();
+    return launch((const struct sim_function *)kernel, size, shared, true, stream, arguments);
 }

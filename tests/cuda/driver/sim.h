@@ -1,8 +1,8 @@
 /* A simulation of NVIDIA's driver, for tests: libcuda.so.1 with the entry points that GSHMEM calls, over
- * memfd and mmap. There is no GPU in it, and nothing runs on one: memory is the machine's, and a stream
- * is a list of work that a thread does when somebody waits for it, and if nobody does, some time later.
- * No code of GPUs runs: for the one kernel of the library's own there is a stand-in, the same source
- * compiled for the CPU (kernel.cc), as a block of one thread, which alone can touch "GPU" memory.
+ * memfd and mmap. There is no GPU in it: memory is the machine's, and a stream is a list of work that a
+ * thread does when somebody waits for it, and if nobody does, some time later. Kernels are real: the PTX of
+ * a module runs, with all its blocks and threads, on the machinery of the host device (kernels.c). They
+ * alone can touch "GPU" memory.
  *
  * It is stricter than a driver: "GPU" addresses cannot be loaded from or stored to by the CPU, memory
  * begins as junk, ranges must be mapped and accessible, and what is still open when the process
@@ -30,6 +30,7 @@
  *     SIM_DELAY_MS=20       how long work waits for somebody to wait for it
  *     SIM_COPY_MS=5         how much longer a large copy takes than it does
  *     SIM_DEATHS=1          processes die in this test: what they had open by CUDA IPC is not told apart
+ *     SIM_TRANSLATION=x.so  the library's kernels, translated otherwise (tests/cuda/planted)
  *     SIM_LOG=1             every call on stderr */
 #ifndef SIM_H
 #define SIM_H
@@ -39,17 +40,13 @@
 #include <stdint.h>
 
 #include "device/cuda/driver.h"
-#include "device/request.h"
 
 /* tests/nth, where it is loaded: whether the call that is made from there fails. */
 bool nth_simulated_fails(const char *call, const void *from) __attribute__((weak, visibility("default")));
 
 #define SIM_API __attribute__((visibility("default")))
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
+enum { CUDA_LAUNCH_FAILED = 719 };
 enum { SIM_GPUS_MOST = 8, SIM_OBJECTS = 4096 };
 
 #define X(name, symbol, arguments) SIM_API cuda_result symbol arguments;
@@ -135,20 +132,42 @@ cuda_result sim_fill(cuda_address at, unsigned char byte, size_t bytes);
 /* Kernels of this GPU may touch its memory, and what it has access to, until they have ended. */
 void sim_expose(cuda_gpu gpu, bool expose);
 
-/* The stand-in for the library's kernel, and where it keeps the state of the job. */
-void sim_perform(const struct device_request *r);
-void *sim_state(size_t *bytes);
+/* Modules, and their kernels, on one GPU each; what fails is told as the host device tells it. */
+struct sim_module;
+struct sim_function;
+cuda_result sim_module_load(struct sim_module **module, cuda_gpu gpu, const void *image);
+bool sim_module_exists(const struct sim_module *module);
+cuda_result sim_module_unload(struct sim_module *module);
+cuda_result sim_module_function(struct sim_function **function, struct sim_module *module,
+                                const char *name);
+cuda_result sim_module_global(cuda_address *at, size_t *bytes, const struct sim_module *module,
+                              const char *name);
+cuda_gpu sim_function_gpu(const struct sim_function *function);
+
+/* A launch, with its arguments, which are copied: they may be gone when the kernel runs. It is freed by free.
+ * size: of the grid, in blocks, and of a block. NULL: no memory. */
+struct sim_grid;
+struct sim_grid *sim_grid_make(const struct sim_function *function, const unsigned size[6],
+                               unsigned shared, bool cooperative, void *const *arguments);
+struct sim_grid *sim_grid_copy(const struct sim_grid *grid);
+/* Runs it to its end. *stream: one of the host device's, made here where it is NULL. */
+cuda_result sim_grid_run(struct sim_grid *grid, void **stream);
+void sim_grid_end_stream(void *stream);
 
 /* Streams, for contexts: the work of all of a GPU's, done; and its default stream, ended. */
 void sim_finish(cuda_gpu gpu);
 void sim_end_default(cuda_gpu gpu);
 /* Whether this thread must not do what could not be captured. */
 bool sim_captures(void);
-/* A kernel's launch on a stream, and whether one has not ended. */
-cuda_result sim_launch(cuda_stream stream, const struct device_request *r);
+/* Takes over a launch, for a stream; and whether one has not ended. */
+cuda_result sim_launch(cuda_stream stream, struct sim_grid *grid);
 bool sim_launches(void);
 
-/* What programs call that capture graphs. */
+/* What programs call, and the library does not. */
+SIM_API cuda_result cuLaunchCooperativeKernel(cuda_function kernel, unsigned grid_x, unsigned grid_y,
+                                              unsigned grid_z, unsigned block_x, unsigned block_y,
+                                              unsigned block_z, unsigned shared, cuda_stream stream,
+                                              void **arguments);
 typedef struct sim_graph *cuda_graph;
 SIM_API cuda_result cuStreamBeginCapture_v2(cuda_stream stream, int mode);
 SIM_API cuda_result cuStreamEndCapture(cuda_stream stream, cuda_graph *graph);
@@ -158,7 +177,4 @@ SIM_API cuda_result cuGraphLaunch(cuda_graph exec, cuda_stream stream);
 SIM_API cuda_result cuGraphExecDestroy(cuda_graph exec);
 SIM_API cuda_result cuGraphDestroy(cuda_graph graph);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -27,7 +27,7 @@ struct operation {
     unsigned char byte;
     struct event *event;
     uint64_t count;
-    struct device_request request;
+    struct sim_grid *grid;
     struct operation *next;
 };
 
@@ -42,6 +42,7 @@ struct stream {
     bool busy, wanted, stop;
     cuda_result failed;      /* of what was done since somebody was told of a failure */
     struct sim_graph *graph; /* what it captures; NULL: nothing */
+    void *kernels;           /* the host device's stream for its kernels; NULL: there were none */
     struct stream *next;
 };
 
@@ -87,6 +88,12 @@ static void want(struct stream *s)
     pthread_cond_broadcast(&news);
 }
 
+static void free_operation(struct operation *o)
+{
+    free(o->grid);
+    free(o);
+}
+
 /* With the lock, which it gives up meanwhile. */
 static cuda_result carry_out(struct stream *s, const struct operation *o)
 {
@@ -108,7 +115,7 @@ static cuda_result carry_out(struct stream *s, const struct operation *o)
             pthread_cond_wait(&news, &lock);
         pthread_mutex_unlock(&lock);
         sim_expose(s->gpu, true);
-        sim_perform(&o->request);
+        result = sim_grid_run(o->grid, &s->kernels);
         sim_expose(s->gpu, false);
         pthread_mutex_lock(&lock);
         launches--;
@@ -155,7 +162,7 @@ static void *serve(void *argument)
             s->first = o->next;
             if (!s->first)
                 s->last = &s->first;
-            free(o);
+            free_operation(o);
         }
         s->busy = s->wanted = false;
         pthread_cond_broadcast(&news);
@@ -198,6 +205,7 @@ static void end_stream(struct stream *s)
     }
     pthread_mutex_unlock(&lock);
     pthread_join(s->thread, NULL);
+    sim_grid_end_stream(s->kernels);
     free(s);
 }
 
@@ -345,9 +353,13 @@ SIM_API cuda_result cuMemsetD8Async(cuda_address at, unsigned char byte, size_t 
     return put(stream, &(struct operation){FILL, .to = at, .byte = byte, .bytes = bytes});
 }
 
-cuda_result sim_launch(cuda_stream stream, const struct device_request *r)
+cuda_result sim_launch(cuda_stream stream, struct sim_grid *grid)
 {
-    return put(stream, &(struct operation){LAUNCH, .request = *r});
+    cuda_result result = put(stream, &(struct operation){LAUNCH, .grid = grid});
+
+    if (result)
+        free(grid);
+    return result;
 }
 
 /* ---- Events ---- */
@@ -477,6 +489,10 @@ static cuda_result copy_operations(const struct sim_graph *g, struct operation *
             return CUDA_OUT_OF_MEMORY;
         *o = *from;
         o->next = NULL;
+        if (from->grid && !(o->grid = sim_grid_copy(from->grid))) {
+            free(o);
+            return CUDA_OUT_OF_MEMORY;
+        }
         append(last, o);
     }
     return CUDA_OK;
@@ -554,7 +570,7 @@ SIM_API cuda_result cuGraphDestroy(cuda_graph graph)
     while (graph->first) {
         struct operation *o = graph->first;
         graph->first = o->next;
-        free(o);
+        free_operation(o);
     }
     free(graph);
     sim_closed(SIM_GRAPH);

@@ -3,19 +3,16 @@
 import os
 import subprocess
 
-C_FLAGS = [
-    "-x",
-    "c",
+# What it relies on, whoever compiles it.
+DIALECT = [
     "-std=gnu11",
     "-w",
-    "-O2",
     "-fwrapv",
     "-ffp-contract=off",
     "-fno-strict-aliasing",
     "-fno-math-errno",
-    "-fPIC",
-    "-c",
 ]
+C_FLAGS = ["-x", "c", *DIALECT, "-O2", "-fPIC", "-c"]
 
 
 def include_folder():

@@ -37,6 +37,29 @@ PTX_ORDERED(16)
 PTX_ORDERED(32)
 PTX_ORDERED(64)
 
+#if defined(__SANITIZE_THREAD__)
+#define PTX_UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PTX_UNDER_TSAN 1
+#endif
+#endif
+
+#ifdef PTX_UNDER_TSAN
+/* ThreadSanitizer knows no atomic access of 16 bytes: here they are two of 8. */
+static inline u128 ptx_ld_order_128(const char *at, int order)
+{
+    const u64 low = ptx_ld_order_64(at, order);
+
+    return (u128)ptx_ld_order_64(at + 8, order) << 64 | low;
+}
+
+static inline void ptx_st_order_128(char *at, u128 value, int order)
+{
+    ptx_st_order_64(at, (u64)value, order);
+    ptx_st_order_64(at + 8, (u64)(value >> 64), order);
+}
+#else
 /* 16 bytes that lie on a multiple of 16 are one access, as on GPUs. */
 typedef u64 ptx_two __attribute__((vector_size(16), may_alias));
 
@@ -55,6 +78,7 @@ static inline void ptx_st_order_128(char *at, u128 value, int order)
     __atomic_thread_fence(order);
     *(volatile ptx_two *)at = both;
 }
+#endif
 
 /* --- Atomics: each returns the old value --- */
 

@@ -45,7 +45,7 @@ struct gshmem_host_ptx_module {
     u32 variables;
     const struct gshmem_host_ptx_variable *variable;
     struct gshmem_host_ptx_module *next; /* the library's, as what follows */
-    int taken;                           /* host code has it; under the library's lock */
+    int taken;                           /* somebody has it; under the library's lock */
     int said;                            /* a line was printed about it */
 };
 void gshmem_host_ptx_register(struct gshmem_host_ptx_module *module);
