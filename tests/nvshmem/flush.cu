@@ -3,13 +3,13 @@
  *
  *     flush              all of that
  *     flush stopped      on two nodes of one PE: the put of a kernel, and one of the host, to a PE that is stopped. A
- *                        flush does not wait until the data has arrived. */
+ *                        flush does not wait until the data has arrived; but until all of it is on its way. */
 #include <signal.h>
 #include <unistd.h>
 
 #include "check.h"
 
-enum { LARGE = 5 << 20, SMALL = 3000, PUTS = 4, STOPPED = 64 << 10 };
+enum { LARGE = 5 << 20, SMALL = 3000, PUTS = 4, STOPPED = 64 << 10, MANY = 40 };
 
 struct area {
     unsigned char source[LARGE], put[LARGE];
@@ -180,6 +180,27 @@ __global__ void to_stopped(area *a, int pe)
     nvshmemx_flush();
 }
 
+/* What block 1 puts, on a channel of its own, is more than sockets take: a flush of block 0 waits for it until the
+ * other PE goes on. */
+struct flags {
+    int posted, resumed, early;
+};
+
+__global__ void flush_of_others(area *a, int pe, flags *f)
+{
+    if (blockIdx.x == 1) {
+        for (int i = 0; i < MANY; i++)
+            nvshmem_putmem_nbi(a->put, a->source, LARGE, pe);
+        __threadfence_system();
+        atomicAdd(&f->posted, 1);
+        return;
+    }
+    while (atomicAdd(&f->posted, 0) == 0)
+        continue;
+    nvshmemx_flush();
+    f->early = atomicAdd(&f->resumed, 0) == 0;
+}
+
 /* For a flush that waits for the other PE, which does not go on before it. */
 static void too_late(int signal)
 {
@@ -206,7 +227,16 @@ static void test_stopped(area *a, int me)
         nvshmem_putmem_nbi(a->put, a->source, STOPPED, 1);
         nvshmemx_flush();
         alarm(0);
+        flags *f;
+        CHECK_CUDA(cudaMallocHost((void **)&f, sizeof *f));
+        *f = flags();
+        flush_of_others<<<2, 1>>>(a, 1, f);
+        usleep(200000); /* time for a flush that waits for nothing to say so */
+        __atomic_store_n(&f->resumed, 1, __ATOMIC_RELEASE);
         CHECK_EQ(kill(other, SIGCONT), 0);
+        CHECK_CUDA(cudaDeviceSynchronize());
+        CHECK_EQ(f->early, 0);
+        CHECK_CUDA(cudaFreeHost(f));
     }
 }
 
