@@ -236,7 +236,8 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
     request->epoch = atomic_load_explicit(&n->fences, memory_order_relaxed);
     request->flags |= atomic_load_explicit(&pending->held, memory_order_relaxed);
     flight->sent = request->kind != TRANSPORT_PUT || request->bytes <= TRANSPORT_COPIED;
-    request->sent = depart;
+    /* NULL where nobody has to be told: transports coalesce such puts alone */
+    request->sent = departure || !flight->sent ? depart : NULL;
     request->done = requests_land;
     request->tag = flight;
     gshmem_status_t status = trace_is_on() ? requests_begin_traced(n, request)

@@ -364,10 +364,10 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
         return STEP_FULL;
     if (!status) {
         request.flags |= c->held;
-        request.sent = channel_read_source;
         request.done = channel_land;
         request.tag = p;
         p->sent = request.kind != TRANSPORT_PUT || request.bytes <= TRANSPORT_COPIED;
+        request.sent = p->sent ? NULL : channel_read_source;
         request.epoch = epoch_of(c->way);
         status = trace_is_on() ? traced_post(c->way, trace_id_of(p), &request)
                                : c->way->post(c->way->context, &request);
@@ -397,6 +397,7 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
     if (!plain)
         return take_any(c, bytes);
     fill_plain(p, slot->word[0], c->plain.bytes);
+    c->plain.sent = p->sent ? NULL : channel_read_source;
     gshmem_status_t status = trace_is_on() ? traced_post(c->way, trace_id_of(p), &c->plain)
                                            : c->way->post(c->way->context, &c->plain);
     if (GSHMEM_UNLIKELY(status)) {
@@ -424,7 +425,6 @@ void channel_begin(struct proxy_channel *c)
     c->plain = (struct transport_request){
         .kind = TRANSPORT_PUT,
         .segment = c->way->heap_segment,
-        .sent = channel_read_source,
         .done = channel_land};
     for (uint64_t i = 0; i <= c->mask; i++)
         c->passage[i].channel = c;
