@@ -39,9 +39,18 @@ static void collect_steps(struct traced *t)
     qsort(t->step, t->steps, sizeof *t->step, by_id);
 }
 
+size_t traced_run(const struct traced *t, size_t i)
+{
+    size_t n = 1;
+
+    while (i + n < t->steps && t->step[i + n].id == t->step[i].id)
+        n++;
+    return n;
+}
+
 size_t traced_steps(const struct traced *t, uint64_t id, const struct step **first)
 {
-    size_t low = 0, high = t->steps, n = 0;
+    size_t low = 0, high = t->steps;
 
     while (low < high) {
         const size_t middle = (low + high) / 2;
@@ -50,10 +59,8 @@ size_t traced_steps(const struct traced *t, uint64_t id, const struct step **fir
         else
             high = middle;
     }
-    while (low + n < t->steps && t->step[low + n].id == id)
-        n++;
     *first = &t->step[low];
-    return n;
+    return low < t->steps && t->step[low].id == id ? traced_run(t, low) : 0;
 }
 
 /* ---- Bounds ---- */
@@ -98,9 +105,7 @@ static struct bound compare_clocks(const struct traced *t, int a, int b, double 
     struct bound ab = {-1e18, 1e18}, ba = ab;
 
     for (size_t i = 0, n; i < t->steps; i += n) {
-        n = 1;
-        while (i + n < t->steps && t->step[i + n].id == t->step[i].id)
-            n++;
+        n = traced_run(t, i);
         if (t->step[i].ns < from || t->step[i].ns > to)
             continue;
         narrow(t, &t->step[i], n, a, b, &ab);

@@ -45,7 +45,6 @@ enum trace_what {
     TRACE_SEEN,
     /* Steps of an operation. at: the object, as trace_at; bytes; peer: the other PE. */
     TRACE_POSTED,   /* a thread has given it to the network */
-    TRACE_COMMAND,  /* a kernel's thread has written it to a channel */
     TRACE_TAKEN,    /* the proxy has taken it from the channel */
     TRACE_SENT,     /* the transport has queued it for the network */
     TRACE_EFFECT,   /* it has been carried out in the memory of this PE; peer: the initiator */

@@ -76,7 +76,6 @@ static void write_interval(FILE *to, bool *first, const struct traced *t, const 
 
 static const char *const step_name[TRACE_WHATS] = {
     [TRACE_POSTED] = "posted",
-    [TRACE_COMMAND] = "command",
     [TRACE_TAKEN] = "taken by the proxy",
     [TRACE_SENT] = "queued for the network",
     [TRACE_EFFECT] = "carried out",
@@ -133,9 +132,7 @@ bool json_write(const struct traced *t, const struct intervals *s, FILE *to)
     for (size_t i = 0; i < s->n; i++)
         write_interval(to, &first, t, s, &s->of[i]);
     for (size_t i = 0, n; i < t->steps; i += n) {
-        n = 1;
-        while (i + n < t->steps && t->step[i + n].id == t->step[i].id)
-            n++;
+        n = traced_run(t, i);
         write_flow(to, &first, t, &t->step[i], n);
     }
     fprintf(to,

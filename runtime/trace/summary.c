@@ -7,7 +7,7 @@
 enum { LONGEST = 10 };
 
 struct share {
-    double total, calls, waits, exposed;
+    double total, calls, exposed;
     uint64_t operations, bytes;
 };
 
@@ -81,12 +81,8 @@ static struct share summary_share(const struct traced *t, const struct intervals
     const size_t n = s->first[pe + 1] - s->first[pe];
     struct share share = {.total = p->end - p->begin};
 
-    for (size_t i = 0; i < n; i++) {
-        if (is_call(&of[i]))
-            share.calls += of[i].end - of[i].begin;
-        if (of[i].is_wait)
-            share.waits += of[i].end - of[i].begin;
-    }
+    for (size_t i = 0; i < n; i++)
+        share.calls += is_call(&of[i]) ? of[i].end - of[i].begin : 0;
     share.exposed = exposed(of, n, p->threads);
     for (size_t i = 0; i < p->n; i++) {
         const enum trace_what what = item_what(&p->item[i]);
@@ -190,8 +186,7 @@ static void write_lost(const struct traced *t, FILE *to)
     size_t lost = 0, first = 0;
 
     for (size_t i = 0, n; i < t->steps; i += n) {
-        for (n = 1; i + n < t->steps && t->step[i + n].id == t->step[i].id;)
-            n++;
+        n = traced_run(t, i);
         if (!is_lost(t, &t->step[i], n))
             continue;
         if (lost++ == 0)

@@ -89,6 +89,8 @@ bool traced_load(struct traced *t, const char *folder, uint64_t job);
 void traced_free(struct traced *t);
 /* clocks.c: moves the times of all PEs to the clock of the first one. */
 void traced_align(struct traced *t);
+/* How many steps the operation has whose first one is t->step[i]. */
+size_t traced_run(const struct traced *t, size_t i);
 /* The steps of the operation with that id: how many, from *first on. */
 size_t traced_steps(const struct traced *t, uint64_t id, const struct step **first);
 
