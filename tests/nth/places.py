@@ -43,6 +43,14 @@ def places_of_sources():
     return found
 
 
+def in_tree(build, file):
+    """The path of a source in this tree. An object from a compiler's cache names the tree that it was first compiled in."""
+    path = os.path.relpath(os.path.realpath(os.path.join(build, file)), ROOT)
+    parts = os.path.normpath(os.path.join(build, file)).split(os.sep)
+    rest = (os.path.join(*parts[i:]) for i in range(1, len(parts)))
+    return path if not path.startswith("..") else next((p for p in rest if os.path.isfile(os.path.join(ROOT, p))), path)
+
+
 def lines_of(build, objects):
     """objects: {path of an object: addresses that calls return to}. For each (object, address) the lines of the call,
     innermost first: a function that was inlined has a line in each of its callers, too. The byte before the address
@@ -60,7 +68,7 @@ def lines_of(build, objects):
                 continue
             file, _, number = line.split(" ")[0].rpartition(":")
             if number.isdigit():
-                found[at].append((os.path.relpath(os.path.realpath(os.path.join(build, file)), ROOT), int(number)))
+                found[at].append((in_tree(build, file), int(number)))
     return found
 
 
