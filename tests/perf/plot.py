@@ -77,6 +77,10 @@ def main():
             assert not re.search(r"(src|href)=", page), "the page needs more than itself"
         by_pipe = plot("-", "-o", out, "--only", "put", text=results("A", 1, [8]))
         assert by_pipe.returncode == 0, by_pipe.stderr
+        close = HEAD + "A,put,2,2,8,ns,33.2,33.1,33.4,3,4,block\nA,put,2,2,64,ns,33.3,33.1,33.4,3,4,block\n"
+        done = plot("-", "-o", out, text=close) # no power of ten lies between the values
+        assert done.returncode == 0, done.stderr
+        check(os.path.join(out, "put.svg"), 2, ["bytes", "ns"])
         for text, said in (("", "has no column library"), ("a,b\n1,2\n", "has no column"), (HEAD, "no results"),
                            (HEAD + "A,put,2\n", "line 2: has not as many fields"),
                            (HEAD + "A,put,2,2,8,ns,many,1,2,3,4,block\n", "'many' is no number"),
