@@ -10,8 +10,10 @@
 #include "gshmem.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/base/nvshmem_settings.h"
 #include "runtime/base/settings.h"
 #include "runtime/base/system.h"
+#include "runtime/greet.h"
 #include "runtime/job/job.h"
 #include "runtime/job/ranges.h"
 #include "runtime/life.h"
@@ -32,6 +34,7 @@
 #include "runtime/node/affinity.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/node/node.h"
+#include "runtime/node/pretend.h"
 #include "runtime/node/rendezvous.h"
 #include "runtime/node/where_page.h"
 #include "runtime/operations/lock_turns.h"
@@ -74,6 +77,7 @@ void life_free_job(struct job *j)
     node_stop(j->node);
     map_close(j->map);
     blobs_close(j->blobs);
+    pretend_no_more(j->pretended);
     pthread_mutex_destroy(&j->lock);
     free(j);
 }
@@ -104,7 +108,7 @@ static gshmem_status_t find_starter(const gshmem_init_attr_t *attr, struct boots
     struct bootstrap_request request = {
         .size = sizeof request,
         .fail = fail,
-        .info = log_info_line,
+        .info = log_info_bootstrap,
         .timeout_seconds = (int)settings_number(SETTING_INIT_TIMEOUT),
         .mpi_comm = attr->mpi_comm,
         .uid = attr->uid,
@@ -201,8 +205,10 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
     struct bootstrap *b = j->bootstrap;
     struct pe_blob own = {.machine = node_machine(), .cpus = node_cpus_digest()};
     struct pe_blob theirs;
-    bool alone = b->n_hosts == 1;
     gshmem_status_t status, found = data_find(j->data);
+    gshmem_status_t split =
+        pretend_nodes(j->pretended, b, (int)settings_number(SETTING_PRETENDED_NODES));
+    bool alone = b->n_hosts == 1;
     const struct node_needs needs = {
         .system_bytes = where_offset(j) + sizeof(struct where_page),
         .data_bytes = j->data->bytes + DATA_SPARE,
@@ -211,7 +217,8 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
     size_t bytes = 0;
 
     j->gpu_kernels = modules_any("cuda");
-    if ((status = node_open(j->node, b, &needs, &own.rendezvous)) || (status = found) ||
+    if ((status = split) || (status = node_open(j->node, b, &needs, &own.rendezvous)) ||
+        (status = found) ||
         (status =
              network_open(j, uid, own.transport, sizeof own.transport, &bytes, own.public_key)))
         return exchange_failure(j, status);
@@ -337,6 +344,7 @@ struct job_parts {
     struct data_segments data;
     struct active_sets active_sets;
     struct departures departures;
+    struct pretended pretended;
 };
 
 static void life_abort_job(struct job *j, int *exit_status, const char *why)
@@ -372,6 +380,7 @@ static struct job *new_job(struct bootstrap *b, int thread_level)
     parts->job.data = &parts->data;
     parts->job.active_sets = &parts->active_sets;
     parts->job.departures = &parts->departures;
+    parts->job.pretended = &parts->pretended;
     parts->job.observer = &kernels_observer;
     parts->job.waits = &teams_wait_hooks;
     parts->job.abort = life_abort_job;
@@ -393,8 +402,11 @@ gshmem_status_t life_start(const gshmem_init_attr_t *attr)
         return status;
     log_identify(b->pe);
     error_be_strict(settings_number(SETTING_CHECK) == CHOICE_CHECK_STRICT);
-    if (b->pe == 0)
+    if (b->pe == 0) {
         settings_warn_unknown();
+        nvshmem_settings_warn();
+        greet(stdout);
+    }
 
     struct job *j = new_job(b, attr->thread_level);
     if (!j) {

@@ -15,6 +15,7 @@
 #include "bootstrap/uid/siphash.h"
 #include "runtime/base/listen.h"
 #include "runtime/base/log.h"
+#include "runtime/base/settings.h"
 #include "runtime/base/system.h"
 
 enum {
@@ -103,6 +104,22 @@ static int preference(const struct ifaddrs *i)
     return i->ifa_flags & IFF_LOOPBACK ? 3 : 1;
 }
 
+/* Whether GSHMEM_UID_IF allows an interface. */
+static bool is_wanted(const char *list, const char *name)
+{
+    const bool others = *list == '^';
+
+    if (!*list)
+        return true;
+    for (const char *at = list + others; *at; at += strcspn(at, ","), at += *at == ',') {
+        const bool exact = *at == '=';
+        const size_t n = strcspn(at + exact, ",");
+        if (n > 0 && strncmp(name, at + exact, n) == 0 && (!exact || !name[n]))
+            return !others;
+    }
+    return others;
+}
+
 static void add_address(struct uid_id *id, const struct sockaddr *address)
 {
     unsigned char *to = id->address[id->n_addresses];
@@ -124,7 +141,10 @@ static void add_address(struct uid_id *id, const struct sockaddr *address)
 static gshmem_status_t id_find_addresses(struct uid_id *id)
 {
     struct ifaddrs *all;
+    char wished[256];
 
+    if (!settings_look(SETTING_UID_IF, wished, sizeof wished))
+        return GSHMEM_ERR_ARGUMENT;
     if (getifaddrs(&all) != 0)
         return fail(GSHMEM_ERR_SYSTEM, "gshmem_get_uniqueid: cannot list network interfaces: %s",
                     strerror(errno));
@@ -132,15 +152,16 @@ static gshmem_status_t id_find_addresses(struct uid_id *id)
         for (struct ifaddrs *i = all; i; i = i->ifa_next) {
             /* The last place is kept for loopback. */
             int room = wanted < 2 ? UID_ADDRESSES - 1 : UID_ADDRESSES;
-            if (preference(i) == wanted && id->n_addresses < room)
+            if (preference(i) == wanted && id->n_addresses < room && is_wanted(wished, i->ifa_name))
                 add_address(id, i->ifa_addr);
         }
     }
     freeifaddrs(all);
     if (id->n_addresses == 0)
         return fail(GSHMEM_ERR_BOOTSTRAP,
-                    "gshmem_get_uniqueid: no network interface has an address, "
-                    "not even loopback");
+                    "gshmem_get_uniqueid: no network interface%s%s has an address, "
+                    "not even loopback",
+                    *wished ? " of GSHMEM_UID_IF=" : "", wished);
     return GSHMEM_OK;
 }
 

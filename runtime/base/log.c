@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "runtime/base/log.h"
 #include "runtime/base/alike.h"
+#include "runtime/base/log_subsystem.h"
 #include "runtime/base/unseen.h"
 
 #include <errno.h>
@@ -14,6 +15,8 @@ enum { LINE_MAX_BYTES = 1024 };
 
 static atomic_int level_now = LOG_WARN;
 static atomic_int pe_now = -1;
+static atomic_int file_now = -1; /* GSHMEM_LOG_FILE; -1: stderr alone */
+static atomic_uint subsystems_now = LOG_SUBSYSTEMS_ALL;
 static atomic_bool starting;
 
 static _Thread_local gshmem_status_t error_status;
@@ -36,6 +39,14 @@ void log_set_level(enum log_level level)
     atomic_store_explicit(&level_now, (int)level, memory_order_relaxed);
 }
 
+void log_set_place(int fd, unsigned subsystems)
+{
+    atomic_store_explicit(&subsystems_now, subsystems, memory_order_relaxed);
+    const int before = atomic_exchange_explicit(&file_now, fd, memory_order_relaxed);
+    if (before >= 0)
+        close(before);
+}
+
 bool log_enabled(enum log_level level)
 {
     return (int)level <= atomic_load_explicit(&level_now, memory_order_relaxed);
@@ -54,6 +65,13 @@ static size_t put_prefix(char *line, size_t size, enum log_level level)
     return n < 0 ? 0 : (size_t)n;
 }
 
+/* If stderr or the file refuses the message, there is nowhere else to write it. */
+static void log_write_bytes(int fd, const char *line, size_t bytes)
+{
+    if (write(fd, line, bytes) < 0)
+        errno = 0;
+}
+
 static void log_write_line(enum log_level level, bool alike, const char *format, va_list args)
 {
     if (!log_enabled(level))
@@ -67,43 +85,59 @@ static void log_write_line(enum log_level level, bool alike, const char *format,
     if (n > 0)
         used += (size_t)n < sizeof line - used - 1 ? (size_t)n : sizeof line - used - 2;
     line[used++] = '\n';
-    /* If stderr refuses the message, there is nowhere else to write it. */
-    if (!(alike && alike_take(line, prefix, used)) && write(STDERR_FILENO, line, used) < 0)
-        errno = 0;
+    const int file = atomic_load_explicit(&file_now, memory_order_relaxed);
+    if (file >= 0)
+        log_write_bytes(file, line, used);
+    if ((file < 0 || level <= LOG_WARN) && !(alike && alike_take(line, prefix, used)))
+        log_write_bytes(STDERR_FILENO, line, used);
     errno = saved;
 }
 
-void log_vline(enum log_level level, const char *format, va_list args)
+/* Warnings and errors are those of all subsystems. */
+static bool log_chosen(const char *source, enum log_level level)
+{
+    const unsigned chosen = atomic_load_explicit(&subsystems_now, memory_order_relaxed);
+
+    return level <= LOG_WARN || chosen == LOG_SUBSYSTEMS_ALL ||
+           (log_subsystem_of(source) & chosen) != 0;
+}
+
+void log_vline_of(const char *source, enum log_level level, const char *format, va_list args)
 {
     bool alike = level <= LOG_WARN && atomic_load_explicit(&starting, memory_order_relaxed);
 
-    log_write_line(level, alike, format, args);
+    if (log_enabled(level) && log_chosen(source, level))
+        log_write_line(level, alike, format, args);
 }
 
-void log_line(enum log_level level, const char *format, ...)
+void log_line_of(const char *source, enum log_level level, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    log_vline(level, format, args);
+    log_vline_of(source, level, format, args);
     va_end(args);
 }
 
-void log_info_line(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    log_vline(LOG_INFO, format, args);
-    va_end(args);
-}
+#define LOG_INFO_OF(folder)                                                                        \
+    void log_info_##folder(const char *format, ...)                                                \
+    {                                                                                              \
+        va_list args;                                                                              \
+                                                                                                   \
+        va_start(args, format);                                                                    \
+        log_vline_of(#folder "/", LOG_INFO, format, args);                                         \
+        va_end(args);                                                                              \
+    }
+LOG_INFO_OF(bootstrap)
+LOG_INFO_OF(device)
+LOG_INFO_OF(transport)
 
 void log_warn_line(const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    log_vline(LOG_WARN, format, args);
+    log_vline_of("", LOG_WARN, format, args);
     va_end(args);
 }
 

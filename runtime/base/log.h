@@ -1,8 +1,10 @@
 /* Logs messages for people, and turns failures into statuses.
  *
- * One line a message, written with one write(2) to stderr so that lines of many PEs never mix:
+ * One line a message, written with one write(2) so that lines of many PEs never mix:
  *     gshmem[3@node7] error: put of 64 B to PE 9: the job has PEs 0..7
- * GSHMEM_LOG chooses the level. Knows nothing of PEs except this one's number. */
+ * GSHMEM_LOG chooses the level, GSHMEM_LOG_FILE the place, and GSHMEM_LOG_SUBSYSTEM whose lines of
+ * info and debug are written: a line's subsystem follows from the folder of the file that logs it.
+ * Knows nothing of PEs except this one's number. */
 #ifndef GSHMEM_BASE_LOG_H
 #define GSHMEM_BASE_LOG_H
 
@@ -18,9 +20,16 @@ void log_identify(int pe); /* -1: not yet a PE */
  * (alike.h). The same holds at all times for the line that PEs' calls differ. */
 void log_starts(bool does);
 void log_set_level(enum log_level level);
+/* The file that lines go to, which is the log's from here on (-1: stderr), and the subsystems whose
+ * lines of info and debug are written (log_subsystem.h). */
+void log_set_place(int fd, unsigned subsystems);
 bool log_enabled(enum log_level level);
-void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void log_vline(enum log_level level, const char *format, va_list args);
+/* `source` is the file that logs, as __FILE__ has it. */
+void log_line_of(const char *source, enum log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void log_vline_of(const char *source, enum log_level level, const char *format, va_list args);
+
+#define log_line(level, ...) log_line_of(__FILE__, level, __VA_ARGS__)
 
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_line(LOG_WARN, __VA_ARGS__)
@@ -31,8 +40,11 @@ void log_vline(enum log_level level, const char *format, va_list args);
             log_line(LOG_DEBUG, __VA_ARGS__);                                                      \
     } while (0)
 
-/* The same as log_info and log_warn, as functions: for tables that modules are given. */
-void log_info_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same as log_info and log_warn, as functions: for tables that modules are given. A module's
+ * lines are of the folder that it is built from. */
+void log_info_bootstrap(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_info_device(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_info_transport(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The text of an errno. Where a limit of the process is the cause, with its number and the way to

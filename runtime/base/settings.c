@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "runtime/base/log.h"
+#include "runtime/base/log_file.h"
+#include "runtime/base/other_names.h"
 #include "runtime/base/spelling.h"
 
 enum setting_kind { STRING, CHOICE, SIZE, SIZE_OR_AUTO, SECONDS, COUNT, COUNT_OR_AUTO };
@@ -255,31 +257,57 @@ static bool settings_parse(const struct setting_row *row, const char *text, int6
     return false;
 }
 
-static const char *settings_find(const struct setting_row *row, char *source, size_t size)
+enum { VALUE_BYTES = 100 }; /* room for a value in the table, and for the list of all of a name */
+
+/* What the environment has for a setting: its own variable goes first, then its other names in
+ * their order. *text is NULL where there is nothing, and may be `value`. */
+static gshmem_status_t settings_find(const struct setting_row *row, char *source, size_t size,
+                                     char value[VALUE_BYTES], const char **text)
 {
-    const char *names = row->aliases ? row->aliases : "";
-    const char *text = getenv(row->variable);
+    const char *names = row->aliases;
+    struct other_name other;
 
     snprintf(source, size, "%s", row->variable);
-    while (!text && *names) {
-        size_t n = strcspn(names, ",");
-        snprintf(source, size, "%.*s", (int)n, names);
-        text = getenv(source);
-        names += names[n] ? n + 1 : n;
+    *text = getenv(row->variable);
+    while (!*text && other_names_next(&names, &other)) {
+        snprintf(source, size, "%s", other.name);
+        if (!(*text = getenv(other.name)) || !other.values)
+            continue;
+        if (!other_names_translate(&other, *text, value, VALUE_BYTES))
+            return fail(GSHMEM_ERR_ARGUMENT,
+                        "%s=%s: GSHMEM has nothing that means the same; it understands %s; unset "
+                        "it, or set %s, which goes first (%s)",
+                        other.name, *text, value, row->variable, row->text);
+        *text = *value ? value : NULL;
     }
-    return text;
+    return GSHMEM_OK;
+}
+
+bool settings_look(enum setting s, char *text, size_t size)
+{
+    const struct setting_row *row = &rows[s];
+    char source[40], value[VALUE_BYTES];
+    const char *found;
+
+    if (settings_find(row, source, sizeof source, value, &found))
+        return false;
+    snprintf(text, size, "%s", found ? found : row->initial);
+    return true;
 }
 
 static gshmem_status_t load_one(enum setting s)
 {
     const struct setting_row *row = &rows[s];
     struct setting_value next = {.owned = NULL};
-    const char *text = settings_find(row, next.source, sizeof next.source);
-    char words[WORDS_BYTES];
+    char words[WORDS_BYTES], value[VALUE_BYTES];
+    const char *text;
+    gshmem_status_t status = settings_find(row, next.source, sizeof next.source, value, &text);
 
-    if (!settings_parse(row, text ? text : row->initial, &next.number)) {
+    if (status || !settings_parse(row, text ? text : row->initial, &next.number)) {
         if (!values[s].owned) /* as settings_string says */
             settings_parse(row, row->initial, &values[s].number);
+        if (status)
+            return status;
         return fail(GSHMEM_ERR_ARGUMENT, "%s=%s: expected %s%s%s (%s)", next.source, text,
                     is_or_auto(row) ? "auto, or " : "",
                     row->kind == SIZE || row->kind == SIZE_OR_AUTO ? "a size like 512M in " : "",
@@ -334,7 +362,9 @@ gshmem_status_t settings_load(void)
         first = first ? first : status;
     }
     log_set_level((enum log_level)values[SETTING_LOG].number);
-    return first;
+    gshmem_status_t status = log_file_set(settings_string(SETTING_LOG_FILE),
+                                          settings_string(SETTING_LOG_SUBSYSTEM));
+    return first ? first : status;
 }
 
 void settings_warn_unknown(void)
@@ -360,6 +390,11 @@ const char *settings_string(enum setting s)
 const char *settings_source(enum setting s)
 {
     return values[s].owned ? values[s].source : NULL;
+}
+
+const char *settings_other_names(enum setting s)
+{
+    return rows[s].aliases;
 }
 
 const char *settings_variable(enum setting s)

@@ -16,10 +16,26 @@
  * Switches are choices with OFF: 0, no and false mean that; 1, yes, true and on mean the other one.
  * The words of a choice are given in lower case, with - for _; each is a constant (see below).
  * ..._OR_AUTO: "auto" stands for the least number of the range.
+ * Other names are read in their order where the variable is not set. What their values mean follows
+ * in parentheses where that is not the same: (theirs=ours theirs=ours). A value that is not there
+ * is refused, and one without a meaning of ours (theirs=) is as if the variable were not set. 1 and
+ * 0 stand for all words for on and off.
  *        id, other names (comma separated), kind, default, choices or range, text */
 #define SETTINGS_TABLE(X)                                                                          \
-    X(LOG, NULL, CHOICE, "warn", (NONE, ERROR, WARN, INFO, DEBUG),                                 \
-      "how much is said on stderr")                                                                \
+    X(LOG, "NVSHMEM_DEBUG(warn=warn info=info trace=debug)", CHOICE, "warn",                       \
+      (NONE, ERROR, WARN, INFO, DEBUG),                                                            \
+      "how much is said")                                                                          \
+    X(LOG_FILE, "NVSHMEM_DEBUG_FILE", STRING, "", NULL,                                            \
+      "file that the lines of the log are added to; warnings and errors are written to stderr, "   \
+      "too; %h stands for the machine's name, %p for the process's number; empty: stderr")         \
+    X(LOG_SUBSYSTEM, "NVSHMEM_DEBUG_SUBSYS", STRING, "", NULL,                                     \
+      "of which subsystems info and debug are said, out of init, bootstrap, topo, mem, p2p, "      \
+      "proxy, coll, transport, device and util, e.g. proxy,coll; ^mem,p2p: of all others; "        \
+      "empty or all: of all")                                                                      \
+    X(INFO, "NVSHMEM_INFO(1=settings 0=),NVSHMEM_VERSION(1=version 0=)", CHOICE, "off",            \
+      (OFF, VERSION, SETTINGS),                                                                    \
+      "what PE 0 prints on stdout when the job starts: the library's version, or also all "        \
+      "settings with their values")                                                                \
     X(ON_ERROR, NULL, CHOICE, "abort", (ABORT, RETURN),                                            \
       "what a failure does where the caller gets no status: end the job, or carry on")             \
     X(UNSEEN, NULL, CHOICE, "fail", (FAIL, IGNORE),                                                \
@@ -29,10 +45,20 @@
       "strict: the first call that fails, of the host or of a kernel, ends the job; memory: "      \
       "each operation is compared with the objects that were allocated and with the program's "    \
       "variables (set it on all PEs)")                                                             \
-    X(BOOTSTRAP, NULL, STRING, "auto", NULL,                                                       \
+    X(BOOTSTRAP,                                                                                   \
+      "NVSHMEM_BOOTSTRAP(pmi= mpi=auto uid=uid),"                                                  \
+      "NVSHMEM_BOOTSTRAP_PMI(pmi=pmi pmi-2=pmi pmix=pmix)",                                        \
+      STRING, "auto", NULL,                                                                        \
       "who starts the job: auto, run, pmix, pmi, uid, mpi, single, or the path of a module")       \
     X(INIT_TIMEOUT, NULL, SECONDS, "60", "1..86400",                                               \
       "seconds that start-up waits for the other PEs")                                             \
+    X(PRETENDED_NODES, NULL, COUNT, "1", "1..1024",                                                \
+      "splits the PEs of each node into this many that share no memory, as gshmemrun --hosts "     \
+      "does, to try programs (set it on all PEs)")                                                 \
+    X(UID_IF, "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", STRING, "", NULL,                               \
+      "interfaces at which PE 0 waits for the others where the program distributes an id: "        \
+      "beginnings of names, e.g. eth,ib0; =eth0: that name alone; ^docker: all others; "           \
+      "empty: all")                                                                                \
     X(HEAP_SIZE, "SHMEM_SYMMETRIC_SIZE,SMA_SYMMETRIC_SIZE,NVSHMEM_SYMMETRIC_SIZE",                 \
       SIZE, "0", "0..64T",                                                                         \
       "symmetric heap every PE must at least be able to grow to, e.g. 2G")                         \
@@ -56,7 +82,7 @@
       "missing; empty: nothing is traced")                                                         \
     X(TRACE_SIZE, NULL, SIZE, "16M", "1M..64G",                                                    \
       "of each PE's trace; where that is full, the oldest events are overwritten")                 \
-    X(TRANSPORT, NULL, CHOICE, "auto", (AUTO, TCP, VERBS),                                         \
+    X(TRANSPORT, "NVSHMEM_REMOTE_TRANSPORT(ibrc=verbs)", CHOICE, "auto", (AUTO, TCP, VERBS),       \
       "how other nodes are reached; auto: by verbs where both have a NIC for it, else TCP")        \
     X(TCP_IF, NULL, STRING, "", NULL,                                                              \
       "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; nearest: those "            \
@@ -64,26 +90,33 @@
     X(TCP_CONGESTION, NULL, STRING, "", NULL,                                                      \
       "congestion control of TCP's streams; empty: the system's, but BBR only if the round "       \
       "trip is long")                                                                              \
-    X(IB_HCA, NULL, STRING, "", NULL,                                                              \
-      "RDMA devices that verbs may use, e.g. mlx5_0,mlx5_2:1; empty: any but slow ones")           \
+    X(IB_HCA, "NVSHMEM_HCA_LIST", STRING, "", NULL,                                                \
+      "RDMA devices that verbs may use, e.g. mlx5_0,mlx5_2:1; ^mlx5_3: all others; empty: any "    \
+      "but slow ones")                                                                             \
+    X(IB_HCA_BY_PE, "NVSHMEM_HCA_PE_MAPPING", STRING, "", NULL,                                    \
+      "RDMA port of each PE of a node: device, port, and how many PEs use it, the lowest PEs "     \
+      "first, e.g. mlx5_0:1:2,mlx5_1:1:2; empty: GSHMEM_IB_HCA holds for all")                     \
     X(IB_PORT, NULL, COUNT_OR_AUTO, "auto", "0..254",                                              \
       "port of RDMA devices; auto: any")                                                           \
-    X(IB_GID_INDEX, NULL, COUNT_OR_AUTO, "auto", "-1..255",                                        \
+    X(IB_GID_INDEX, "NVSHMEM_IB_GID_INDEX", COUNT_OR_AUTO, "auto", "-1..255",                      \
       "address of the RDMA port by its index; auto: an IPv4 one of RoCE v2, or the best "          \
       "there is")                                                                                  \
-    X(IB_SL, NULL, COUNT, "0", "0..15",                                                            \
+    X(IB_SL, "NVSHMEM_IB_SL", COUNT, "0", "0..15",                                                 \
       "service level of queue pairs")                                                              \
-    X(IB_TRAFFIC_CLASS, NULL, COUNT, "0", "0..255",                                                \
+    X(IB_TRAFFIC_CLASS, "NVSHMEM_IB_TRAFFIC_CLASS", COUNT, "0", "0..255",                          \
       "traffic class of queue pairs (RoCE: DSCP times four)")                                      \
     X(IB_PKEY, NULL, COUNT_OR_AUTO, "auto", "0..65535",                                            \
       "partition of queue pairs, as 0x8001; auto: the port's first")                               \
-    X(IB_TIMEOUT, NULL, COUNT, "14", "1..31",                                                      \
+    X(IB_PKEY_INDEX, "NVSHMEM_IB_PKEY_INDEX", COUNT, "0", "0..65535",                              \
+      "partition of queue pairs by its index in the port's table, where IB_PKEY is auto")          \
+    X(IB_TIMEOUT, "NVSHMEM_IB_TIMEOUT", COUNT, "14", "1..31",                                      \
       "a packet without response is sent again after 4.1 us times 2 to the power of this")         \
-    X(IB_GPU, NULL, CHOICE, "auto", (AUTO, DMA_BUF, PEERMEM, STAGING),                             \
+    X(IB_GPU, "NVSHMEM_IB_DISABLE_DMABUF(1=peermem 0=auto)", CHOICE, "auto",                       \
+      (AUTO, DMA_BUF, PEERMEM, STAGING),                                                           \
       "how NICs access GPU memory; staging: through pinned memory")                                \
-    X(IB_QP_PER_PEER, NULL, COUNT, "1", "1..4",                                                    \
+    X(IB_QP_PER_PEER, "NVSHMEM_IB_NUM_RC_PER_DEVICE", COUNT, "1", "1..4",                          \
       "queue pairs between two NICs; large transfers use all of them")                             \
-    X(IB_RETRY, NULL, COUNT, "6", "0..6",                                                          \
+    X(IB_RETRY, "NVSHMEM_IB_RETRY_CNT", COUNT, "6", "0..7",                                        \
       "how often a packet is sent again")                                                          \
     X(IB_ORDER, NULL, CHOICE, "auto", (AUTO, STRICT, RELAXED),                                     \
       "whether NICs place writes of a queue pair in order; auto: what is known of the "            \
@@ -95,7 +128,7 @@
       "at all counts as dead")                                                                     \
     X(STAGING, NULL, SIZE, "16M", "64K..64G",                                                      \
       "pinned memory through which GPU memory goes to other nodes and comes from them")            \
-    X(MAPPED, NULL, CHOICE, "on", (OFF, ON),                                                       \
+    X(MAPPED, "NVSHMEM_DISABLE_P2P(1=off 0=on)", CHOICE, "on", (OFF, ON),                          \
       "off: kernels reach even the PEs of their node through the proxy")                           \
     X(CHANNELS, NULL, COUNT, "4", "1..64",                                                         \
       "channels from kernels to the proxy, a power of two; a context has one of its own")          \
@@ -108,17 +141,20 @@
       "takes")                                                                                     \
     X(CUDA_DEVICE, NULL, STRING, "", NULL,                                                         \
       "which GPU a PE takes, by number; empty: its current one, or by its place on the node")      \
-    X(CUDA_SHARE, NULL, CHOICE, "auto", (AUTO, FD, FABRIC, IPC),                                   \
+    X(CUDA_SHARE,                                                                                  \
+      "NVSHMEM_DISABLE_CUDA_VMM(1=ipc 0=),"                                                        \
+      "NVSHMEM_CUMEM_HANDLE_TYPE(file_descriptor=fd fabric=fabric)",                               \
+      CHOICE, "auto", (AUTO, FD, FABRIC, IPC),                                                     \
       "how heaps of GPU memory are passed to the other PEs of a node")                             \
-    X(CUDA_MULTICAST, NULL, CHOICE, "auto", (AUTO, OFF),                                           \
+    X(CUDA_MULTICAST, "NVSHMEM_DISABLE_NVLS(1=off 0=auto)", CHOICE, "auto", (AUTO, OFF),           \
       "let a switch between GPUs store to all PEs of a team, and combine; off: use no switch")     \
-    X(CUDA_DOMAIN, NULL, CHOICE, "auto", (AUTO, OFF),                                              \
+    X(CUDA_DOMAIN, "NVSHMEM_DISABLE_MNNVL(1=off 0=auto)", CHOICE, "auto", (AUTO, OFF),             \
       "map GPU memory of other nodes that are in the same NVLink domain; off: use the "            \
       "network")                                                                                   \
     X(CUDA_FLUSH, NULL, CHOICE, "auto", (AUTO, ON, OFF),                                           \
       "flush what NICs have written to GPU memory before it is used; auto: where the GPU "         \
       "needs it")                                                                                  \
-    X(NVTX, NULL, CHOICE, "off", (OFF, ON),                                                        \
+    X(NVTX, "NVSHMEM_NVTX(off=off common=on)", CHOICE, "off", (OFF, ON),                           \
       "mark collectives, waits, quiet and calls on streams as ranges for NVIDIA's profilers")      \
     X(HOST_THREADS, NULL, COUNT_OR_AUTO, "auto", "0..1024",                                        \
       "threads that run kernels on the host device; auto: one for each CPU")                       \
@@ -178,6 +214,10 @@ const char *settings_string(enum setting s); /* as it was set; CHOICE: the word 
 /* The variable that gave the value ("GSHMEM_HEAP_SIZE"), or NULL if it is the default. */
 const char *settings_source(enum setting s);
 const char *settings_variable(enum setting s); /* "GSHMEM_HEAP_SIZE", for messages */
+const char *settings_other_names(enum setting s); /* as in the row, or NULL (other_names.h) */
+/* What the environment says of a STRING now, whether settings were loaded or not. False, after a
+ * line: it has a value that is refused. */
+bool settings_look(enum setting s, char *text, size_t size);
 
 /* ---- For modules, which may have been compiled with another table ---- */
 

@@ -21,6 +21,7 @@ struct checked;
 struct context;
 struct data_segments;
 struct departures;
+struct pretended;
 struct device;
 struct device_heap;
 struct heap;
@@ -84,6 +85,7 @@ struct job {
     atomic_bool over;             /* the process ends, and the job stays mapped until then:
                                      job_stay */
     struct departures *departures; /* whether this PE leaves, and who knows of it */
+    struct pretended *pretended;   /* nodes that GSHMEM_PRETENDED_NODES makes of those there are */
     struct lock_turn *turns;      /* threads of this PE that have a lock, or wait for one: lock.c */
     struct answer *answer;        /* the thread that tells where the job stands; NULL: none */
     struct blobs *blobs;          /* what each PE has published at start-up */

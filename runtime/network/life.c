@@ -146,7 +146,7 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
         .size = sizeof n->config,
         .fail = fail,
         .fail_handled = fail_handled,
-        .info = log_info_line,
+        .info = log_info_transport,
         .pe = j->pe,
         .n_pes = j->n_pes,
         .one_machine = j->bootstrap->one_machine,

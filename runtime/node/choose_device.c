@@ -39,7 +39,7 @@ struct device_config device_config_of(int index, bool hosts)
     return (struct device_config){
         .size = sizeof(struct device_config),
         .fail = fail,
-        .info = log_info_line,
+        .info = log_info_device,
         .index = index,
         .wanted = settings_string(SETTING_CUDA_DEVICE),
         .share = (int)settings_number(SETTING_CUDA_SHARE),

@@ -6,13 +6,14 @@
 #include "runtime/base/printed.h"
 
 static const char usage[] =
-    "usage: gshmem-info [--settings [PATTERN] | --version | --help]\n"
+    "usage: gshmem-info [--settings [PATTERN] | --nvshmem-settings | --version | --help]\n"
     "  Without an option: how a job started here would find its PEs, and what this machine "
     "offers.\n"
     "  Run it under a launcher (mpirun -n 1 gshmem-info) to see what GSHMEM finds there.\n"
     "  --settings   every GSHMEM_… variable, its value, range and meaning; or those that have "
     "PATTERN\n"
-    "               in their name or meaning: --settings heap, --settings 'ib*gpu'\n";
+    "               in their name or meaning: --settings heap, --settings 'ib*gpu'\n"
+    "  --nvshmem-settings   which NVSHMEM_… variables mean something here, and which do not\n";
 
 static int gshmem_info_finish(int status)
 {
@@ -25,6 +26,8 @@ int main(int argc, char **argv)
         return gshmem_info_finish(gshmem_info_print(stdout));
     if ((argc == 2 || argc == 3) && strcmp(argv[1], "--settings") == 0)
         return gshmem_info_finish(gshmem_info_print_settings(stdout, argv[2]));
+    if (argc == 2 && strcmp(argv[1], "--nvshmem-settings") == 0)
+        return gshmem_info_finish(gshmem_info_print_nvshmem(stdout));
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         puts("gshmem-info " GSHMEM_VERSION_TEXT);
         return gshmem_info_finish(0);

@@ -10,7 +10,9 @@
 #include "bootstrap/choose.h"
 #include "gshmem.h"
 #include "runtime/base/log.h"
+#include "runtime/base/nvshmem_settings.h"
 #include "runtime/base/settings.h"
+#include "runtime/greet.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/node/node.h"
 #include "runtime/memory/data.h"
@@ -235,26 +237,21 @@ int gshmem_info_print(FILE *to)
     return 0;
 }
 
-static const char *automatic(enum setting s, char *text, size_t size)
+int gshmem_info_print_nvshmem(FILE *to)
 {
-    cpu_set_t mask;
-
-    if (s == SETTING_HEAP_MAX)
-        snprintf(text, size, "here: %llu MiB for all PEs",
-                 (unsigned long long)node_memory_bytes() >> 20);
-    else if (s == SETTING_HOST_THREADS && sched_getaffinity(0, sizeof mask, &mask) == 0)
-        snprintf(text, size, "here: %d", CPU_COUNT(&mask));
-    return text;
+    nvshmem_settings_print(to);
+    return 0;
 }
 
 int gshmem_info_print_settings(FILE *to, const char *pattern)
 {
     gshmem_status_t status = settings_load();
 
-    if (settings_print(to, pattern, automatic) == 0) {
+    if (settings_print(to, pattern, greet_automatic) == 0) {
         fprintf(stderr, "gshmem-info: no setting has \"%s\" in its name or description\n", pattern);
         return 1;
     }
     settings_warn_unknown();
+    nvshmem_settings_warn();
     return status ? 1 : 0;
 }

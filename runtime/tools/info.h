@@ -9,5 +9,6 @@
 /* Exported for the program of that name; not part of the API. */
 GSHMEM_API int gshmem_info_print(FILE *to);
 GSHMEM_API int gshmem_info_print_settings(FILE *to, const char *pattern); /* NULL: all */
+GSHMEM_API int gshmem_info_print_nvshmem(FILE *to);
 
 #endif

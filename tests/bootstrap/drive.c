@@ -2,28 +2,18 @@
 #include "drive.h"
 
 #include <signal.h>
-#include <stdarg.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 
-static void info(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    log_vline(LOG_INFO, format, args);
-    va_end(args);
-}
-
 struct bootstrap_request drive_request(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
     return (struct bootstrap_request){.size = sizeof(struct bootstrap_request),
                                       .fail = fail,
-                                      .info = info,
+                                      .info = log_info_bootstrap,
                                       .timeout_seconds =
                                           (int)settings_number(SETTING_INIT_TIMEOUT)};
 }

@@ -8,6 +8,7 @@
 
 #include "../check.h"
 #include "runtime/base/log.h"
+#include "runtime/base/log_file.h"
 
 static int ends[2], kept;
 
@@ -124,6 +125,113 @@ static void test_threads(void)
     CHECK_STR(last_error_text(), "mine");
 }
 
+/* What a file has, which is removed then. */
+static const char *content(const char *path)
+{
+    static char text[8192];
+    FILE *f = fopen(path, "r");
+
+    CHECK(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    CHECK_EQ(unlink(path), 0);
+    return text;
+}
+
+/* All lines are in the file; stderr has warnings and errors, too. */
+static void test_file(void)
+{
+    const char *temporary = getenv("TMPDIR");
+    char folder[200], name[300], path[400], host[65] = "";
+
+    snprintf(folder, sizeof folder, "%s/log-XXXXXX", temporary ? temporary : "/tmp");
+    CHECK(mkdtemp(folder));
+    gethostname(host, sizeof host);
+    snprintf(name, sizeof name, "%s/a%%%%%%h.%%p", folder);
+    snprintf(path, sizeof path, "%s/a%%%s.%ld", folder, host, (long)getpid());
+    log_set_level(LOG_INFO);
+    CHECK_EQ(log_file_set(name, ""), GSHMEM_OK);
+    capture();
+    log_info("one");
+    log_warn("two");
+    const char *text = captured();
+    CHECK(!strstr(text, "one"));
+    CHECK_HAS(text, "warning: two\n");
+    CHECK_EQ(log_file_set(name, ""), GSHMEM_OK); /* is added to */
+    CHECK_EQ(log_file_set("/nowhere/log", ""), GSHMEM_ERR_ARGUMENT);
+    CHECK_HAS(last_error_text(), "cannot open /nowhere/log: No such file");
+    CHECK_EQ(log_file_set("/tmp/%x", ""), GSHMEM_ERR_ARGUMENT);
+    CHECK_HAS(last_error_text(), "GSHMEM_LOG_FILE=/tmp/%x: expected");
+    log_info("three"); /* goes where it went before the mistakes */
+    CHECK_EQ(log_file_set("", ""), GSHMEM_OK);
+    capture();
+    log_info("four");
+    CHECK_HAS(captured(), "info: four\n");
+    text = content(path);
+    CHECK_HAS(text, "info: one\n");
+    CHECK_HAS(text, "warning: two\n");
+    CHECK_HAS(text, "info: three\n");
+    CHECK(!strstr(text, "four"));
+    CHECK_EQ(rmdir(folder), 0);
+    log_set_level(LOG_WARN);
+}
+
+/* Whether a line of a source file is written, for a list of subsystems. */
+static bool is_said(const char *list, const char *source)
+{
+    CHECK_EQ(log_file_set("", list), GSHMEM_OK);
+    capture();
+    log_line_of(source, LOG_INFO, "line");
+    return *captured();
+}
+
+static void test_subsystems(void)
+{
+    static const struct {
+        const char *source, *subsystem;
+    } of[] = {
+        {"../runtime/start.c", "init"},        {"../runtime/job/error.c", "init"},
+        {"../bootstrap/pmi/pmi.c", "bootstrap"}, {"../runtime/node/nics.c", "topo"},
+        {"../runtime/memory/heap.c", "mem"},   {"../runtime/operations/malloc.c", "mem"},
+        {"../runtime/memory/domain.c", "p2p"}, {"../runtime/proxy/kernels.c", "proxy"},
+        {"../runtime/teams/team.c", "coll"},   {"../runtime/collectives/table.c", "coll"},
+        {"../runtime/network/life.c", "transport"}, {"../transport/tcp/tcp.c", "transport"},
+        {"../device/cuda/cuda.c", "device"},   {"../runtime/base/log.c", "util"},
+        {"../runtime/where/symbols.c", "util"},
+    };
+    static const char *const names[] = {"init", "bootstrap", "topo",      "mem",    "p2p",
+                                        "proxy", "COLL",      "transport", "device", "util"};
+    enum { OF = sizeof of / sizeof of[0], NAMES = sizeof names / sizeof names[0] };
+    char others[20];
+
+    log_set_level(LOG_INFO);
+    for (int i = 0; i < OF * NAMES; i++) {
+        const char *source = of[i / NAMES].source, *name = names[i % NAMES];
+        const bool own = strcasecmp(of[i / NAMES].subsystem, name) == 0;
+        snprintf(others, sizeof others, "^%s", name);
+        if (is_said(name, source) != own || is_said(others, source) == own)
+            CHECK_FAIL("a line of %s, subsystem %s", source, name);
+    }
+    CHECK(is_said("mem,proxy", "../runtime/proxy/kernels.c"));
+    CHECK(is_said("all", "../runtime/proxy/kernels.c"));
+    CHECK(!is_said("^all", "../runtime/proxy/kernels.c"));
+    capture();
+    log_warn("warnings are those of all");
+    log_info_transport("not written");
+    CHECK(!strstr(captured(), "not written"));
+    CHECK_EQ(log_file_set("", "proxies"), GSHMEM_ERR_ARGUMENT);
+    CHECK_HAS(last_error_text(), "\"proxies\" is none of init, bootstrap");
+    CHECK_EQ(log_file_set("", "transport"), GSHMEM_OK);
+    capture();
+    log_info_transport("written");
+    log_info_device("left out");
+    const char *text = captured();
+    CHECK_HAS(text, "written");
+    CHECK(!strstr(text, "left out"));
+    CHECK_EQ(log_file_set("", ""), GSHMEM_OK);
+    log_set_level(LOG_WARN);
+}
+
 int main(void)
 {
     test_line();
@@ -131,5 +239,7 @@ int main(void)
     test_long();
     test_host();
     test_threads();
+    test_file();
+    test_subsystems();
     return 0;
 }

@@ -1,10 +1,11 @@
-/* PEs of hosts that share a machine: whether they have a CPU each, and which is whose turn. */
+/* PEs of hosts that share a machine: whether they have a CPU each, and which is whose turn; nodes that are split. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "../check.h"
 #include "bootstrap/bootstrap.h"
 #include "runtime/node/node.h"
+#include "runtime/node/pretend.h"
 
 enum { HOSTS = 2 };
 
@@ -68,6 +69,41 @@ static void all_hosts_count(void)
     free(where);
 }
 
+/* Nodes 0, 1 and 0 again of three, two and one PE; `expected` has the node of each PE. */
+static void pretend_to(int parts, int nodes, const int *expected)
+{
+    enum { PES = 7 };
+    static const int host[PES] = {0, 1, 0, 1, 0, 2, 0};
+    struct bootstrap b = {.n_pes = PES, .n_hosts = 3, .host = host};
+    struct pretended p = {.bootstrap = NULL};
+
+    CHECK_EQ(pretend_nodes(&p, &b, parts), GSHMEM_OK);
+    CHECK_EQ(b.n_hosts, nodes);
+    CHECK(!b.one_machine);
+    for (int pe = 0; pe < PES; pe++)
+        CHECK_EQ(b.host[pe], expected[pe]);
+    pretend_no_more(&p);
+    pretend_no_more(&p);
+    CHECK(b.host == host && b.n_hosts == 3 && !b.one_machine);
+}
+
+static void nodes_are_split(void)
+{
+    static const int one[3] = {0};
+    struct bootstrap b = {.n_pes = 3, .n_hosts = 1, .host = one};
+    struct pretended p = {.bootstrap = NULL};
+
+    pretend_to(1, 3, (int[]){0, 1, 0, 1, 0, 2, 0});
+    pretend_to(2, 5, (int[]){0, 1, 0, 2, 3, 4, 3});
+    pretend_to(3, 6, (int[]){0, 1, 0, 2, 3, 4, 5});
+    pretend_to(1000, 7, (int[]){0, 1, 2, 3, 4, 5, 6});
+
+    CHECK_EQ(pretend_nodes(&p, &b, 2), GSHMEM_OK);
+    CHECK(b.one_machine && b.n_hosts == 2); /* the loopback reaches all */
+    pretend_no_more(&p);
+    CHECK(!b.one_machine && b.n_hosts == 1);
+}
+
 int main(void)
 {
     CHECK(node_machine() != 0);
@@ -75,5 +111,6 @@ int main(void)
     members_stay_together();
     nodes_use_all_of_theirs();
     all_hosts_count();
+    nodes_are_split();
     return 0;
 }

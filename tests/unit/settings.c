@@ -1,4 +1,5 @@
 /* Settings: sizes, ranges, choices, other names, and what is said of mistakes. */
+#define _GNU_SOURCE
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 
 #include "../check.h"
 #include "runtime/base/log.h"
+#include "runtime/base/nvshmem_settings.h"
 #include "runtime/base/settings.h"
 
 static int64_t size_of(const char *text)
@@ -187,7 +189,7 @@ static void test_refused(void)
     }
 }
 
-/* What settings_warn_unknown prints while `variable` is set. */
+/* What is printed of variables that are no settings while `variable` is set. */
 static const char *warning_of(const char *variable)
 {
     static char text[4096];
@@ -197,6 +199,7 @@ static const char *warning_of(const char *variable)
     dup2(ends[1], STDERR_FILENO);
     setenv(variable, "1", 1);
     settings_warn_unknown();
+    nvshmem_settings_warn();
     unsetenv(variable);
     dup2(kept, STDERR_FILENO);
     close(kept);
@@ -217,6 +220,164 @@ static void test_unknown(void)
     CHECK_STR(warning_of("GSHMEM_WATCHDOG"), "");
     CHECK_STR(warning_of("GSHMEM_TEST_ANYTHING"), "");
     CHECK_STR(warning_of("SHMEM_DEBUG"), "");
+}
+
+/* ---- NVSHMEM's variables ---- */
+
+/* What each of its values makes of the setting, as settings_string tells it; NULL: it is refused. */
+static const struct nvshmem_value {
+    const char *variable, *value;
+    enum setting setting;
+    const char *expected;
+} nvshmem_values[] = {
+    {"NVSHMEM_DEBUG", "WARN", SETTING_LOG, "warn"},
+    {"NVSHMEM_DEBUG", "INFO", SETTING_LOG, "info"},
+    {"NVSHMEM_DEBUG", "TRACE", SETTING_LOG, "debug"},
+    {"NVSHMEM_DEBUG", "ABORT", SETTING_LOG, NULL},
+    {"NVSHMEM_DEBUG_FILE", "/dev/null", SETTING_LOG_FILE, "/dev/null"},
+    {"NVSHMEM_DEBUG_FILE", "/nowhere/%h", SETTING_LOG_FILE, NULL},
+    {"NVSHMEM_DEBUG_SUBSYS", "INIT,COLL", SETTING_LOG_SUBSYSTEM, "INIT,COLL"},
+    {"NVSHMEM_DEBUG_SUBSYS", "^P2P", SETTING_LOG_SUBSYSTEM, "^P2P"},
+    {"NVSHMEM_DEBUG_SUBSYS", "GRAPH", SETTING_LOG_SUBSYSTEM, NULL},
+    {"NVSHMEM_INFO", "1", SETTING_INFO, "settings"},
+    {"NVSHMEM_INFO", "false", SETTING_INFO, "off"},
+    {"NVSHMEM_VERSION", "y", SETTING_INFO, "version"},
+    {"NVSHMEM_VERSION", "0", SETTING_INFO, "off"},
+    {"NVSHMEM_BOOTSTRAP", "PMI", SETTING_BOOTSTRAP, "auto"},
+    {"NVSHMEM_BOOTSTRAP", "MPI", SETTING_BOOTSTRAP, "auto"},
+    {"NVSHMEM_BOOTSTRAP", "UID", SETTING_BOOTSTRAP, "uid"},
+    {"NVSHMEM_BOOTSTRAP", "SHMEM", SETTING_BOOTSTRAP, NULL},
+    {"NVSHMEM_BOOTSTRAP", "plugin", SETTING_BOOTSTRAP, NULL},
+    {"NVSHMEM_BOOTSTRAP_PMI", "PMI", SETTING_BOOTSTRAP, "pmi"},
+    {"NVSHMEM_BOOTSTRAP_PMI", "PMI-2", SETTING_BOOTSTRAP, "pmi"},
+    {"NVSHMEM_BOOTSTRAP_PMI", "PMIX", SETTING_BOOTSTRAP, "pmix"},
+    {"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "eth", SETTING_UID_IF, "eth"},
+    {"NVSHMEM_SYMMETRIC_SIZE", "3M", SETTING_HEAP_SIZE, "3M"},
+    {"NVSHMEM_SYMMETRIC_SIZE", "much", SETTING_HEAP_SIZE, NULL},
+    {"NVSHMEM_REMOTE_TRANSPORT", "ibrc", SETTING_TRANSPORT, "verbs"},
+    {"NVSHMEM_REMOTE_TRANSPORT", "ucx", SETTING_TRANSPORT, NULL},
+    {"NVSHMEM_REMOTE_TRANSPORT", "libfabric", SETTING_TRANSPORT, NULL},
+    {"NVSHMEM_REMOTE_TRANSPORT", "none", SETTING_TRANSPORT, NULL},
+    {"NVSHMEM_REMOTE_TRANSPORT", "ib", SETTING_TRANSPORT, NULL}, /* no more than a beginning */
+    {"NVSHMEM_HCA_LIST", "^mlx5_0", SETTING_IB_HCA, "^mlx5_0"},
+    {"NVSHMEM_HCA_PE_MAPPING", "mlx5_0:1:2", SETTING_IB_HCA_BY_PE, "mlx5_0:1:2"},
+    {"NVSHMEM_IB_GID_INDEX", "3", SETTING_IB_GID_INDEX, "3"},
+    {"NVSHMEM_IB_SL", "3", SETTING_IB_SL, "3"},
+    {"NVSHMEM_IB_SL", "16", SETTING_IB_SL, NULL},
+    {"NVSHMEM_IB_TRAFFIC_CLASS", "104", SETTING_IB_TRAFFIC_CLASS, "104"},
+    {"NVSHMEM_IB_PKEY_INDEX", "1", SETTING_IB_PKEY_INDEX, "1"},
+    {"NVSHMEM_IB_TIMEOUT", "20", SETTING_IB_TIMEOUT, "20"},
+    {"NVSHMEM_IB_DISABLE_DMABUF", "1", SETTING_IB_GPU, "peermem"},
+    {"NVSHMEM_IB_DISABLE_DMABUF", "0", SETTING_IB_GPU, "auto"},
+    {"NVSHMEM_IB_NUM_RC_PER_DEVICE", "2", SETTING_IB_QP_PER_PEER, "2"},
+    {"NVSHMEM_IB_RETRY_CNT", "7", SETTING_IB_RETRY, "7"},
+    {"NVSHMEM_DISABLE_P2P", "1", SETTING_MAPPED, "off"},
+    {"NVSHMEM_DISABLE_P2P", "True", SETTING_MAPPED, "off"},
+    {"NVSHMEM_DISABLE_P2P", "0", SETTING_MAPPED, "on"},
+    {"NVSHMEM_DISABLE_P2P", "2", SETTING_MAPPED, NULL},
+    {"NVSHMEM_DISABLE_CUDA_VMM", "1", SETTING_CUDA_SHARE, "ipc"},
+    {"NVSHMEM_DISABLE_CUDA_VMM", "0", SETTING_CUDA_SHARE, "auto"},
+    {"NVSHMEM_CUMEM_HANDLE_TYPE", "FILE_DESCRIPTOR", SETTING_CUDA_SHARE, "fd"},
+    {"NVSHMEM_CUMEM_HANDLE_TYPE", "FABRIC", SETTING_CUDA_SHARE, "fabric"},
+    {"NVSHMEM_DISABLE_NVLS", "1", SETTING_CUDA_MULTICAST, "off"},
+    {"NVSHMEM_DISABLE_NVLS", "0", SETTING_CUDA_MULTICAST, "auto"},
+    {"NVSHMEM_DISABLE_MNNVL", "1", SETTING_CUDA_DOMAIN, "off"},
+    {"NVSHMEM_NVTX", "common", SETTING_NVTX, "on"},
+    {"NVSHMEM_NVTX", "off", SETTING_NVTX, "off"},
+    {"NVSHMEM_NVTX", "alloc,launch", SETTING_NVTX, NULL},
+};
+
+static void test_nvshmem_value(const struct nvshmem_value *v)
+{
+    setenv(v->variable, v->value, 1);
+    if (settings_load() != (v->expected ? GSHMEM_OK : GSHMEM_ERR_ARGUMENT))
+        CHECK_FAIL("%s=%s was %s", v->variable, v->value, v->expected ? "refused" : "taken");
+    if (v->expected)
+        CHECK_STR(settings_string(v->setting), v->expected);
+    else
+        CHECK_HAS(last_error_text(), v->value);
+    unsetenv(v->variable);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+}
+
+static void test_nvshmem(void)
+{
+    enum { N = sizeof nvshmem_values / sizeof nvshmem_values[0] };
+    char *table, *line, *rest;
+    size_t size;
+    FILE *to = open_memstream(&table, &size);
+
+    for (int i = 0; i < N; i++)
+        test_nvshmem_value(&nvshmem_values[i]);
+
+    /* those of the table are the ones that were tried */
+    CHECK(to);
+    nvshmem_settings_print(to);
+    fclose(to);
+    int tried = 0, rows = 0;
+    for (line = strtok_r(table, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        if (strncmp(line, "| `NVSHMEM_", 11) != 0)
+            continue;
+        rows++;
+        for (int i = 0; i < N; i++) {
+            const size_t n = strlen(nvshmem_values[i].variable);
+            if (strncmp(line + 3, nvshmem_values[i].variable, n) == 0 && line[3 + n] == '`') {
+                tried++;
+                break;
+            }
+        }
+    }
+    free(table);
+    CHECK(rows > 20);
+    CHECK_EQ(tried, rows);
+}
+
+/* Of two of NVSHMEM's variables of one setting, and of one of them and GSHMEM's own. */
+static void test_nvshmem_order(void)
+{
+    setenv("NVSHMEM_BOOTSTRAP_PMI", "PMIX", 1);
+    setenv("NVSHMEM_BOOTSTRAP", "PMI", 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    CHECK_STR(settings_string(SETTING_BOOTSTRAP), "pmix");
+    CHECK_STR(settings_source(SETTING_BOOTSTRAP), "NVSHMEM_BOOTSTRAP_PMI");
+    setenv("NVSHMEM_BOOTSTRAP", "UID", 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    CHECK_STR(settings_string(SETTING_BOOTSTRAP), "uid");
+    setenv("NVSHMEM_BOOTSTRAP", "SHMEM", 1);
+    setenv("GSHMEM_BOOTSTRAP", "single", 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    CHECK_STR(settings_string(SETTING_BOOTSTRAP), "single");
+    unsetenv("GSHMEM_BOOTSTRAP");
+    CHECK_EQ(settings_load(), GSHMEM_ERR_ARGUMENT);
+    CHECK_HAS(last_error_text(), "NVSHMEM_BOOTSTRAP=SHMEM: GSHMEM has nothing that means the same; "
+                                 "it understands pmi, mpi, uid; unset it, or set GSHMEM_BOOTSTRAP");
+    unsetenv("NVSHMEM_BOOTSTRAP");
+    unsetenv("NVSHMEM_BOOTSTRAP_PMI");
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+}
+
+static void test_nvshmem_alone(void)
+{
+    CHECK_STR(warning_of("NVSHMEM_PREFIX"), ""); /* of its build */
+    CHECK_STR(warning_of("NVSHMEM_DISABLE_NVLS"), "");
+    CHECK_HAS(warning_of("NVSHMEM_QP_DEPTH"), "NVSHMEM_QP_DEPTH: it has no counterpart in GSHMEM");
+    setenv("NVSHMEM_IBGDA_NUM_DCI", "3", 1);
+    CHECK_HAS(warning_of("NVSHMEM_MAX_TEAMS"),
+              "warning: NVSHMEM_IBGDA_NUM_DCI, NVSHMEM_MAX_TEAMS: they have no counterpart");
+    unsetenv("NVSHMEM_IBGDA_NUM_DCI");
+}
+
+static void test_look(void)
+{
+    char text[20];
+
+    CHECK(settings_look(SETTING_UID_IF, text, sizeof text));
+    CHECK_STR(text, "");
+    setenv("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "eth", 1);
+    CHECK(settings_look(SETTING_UID_IF, text, sizeof text));
+    CHECK_STR(text, "eth");
+    CHECK_STR(settings_string(SETTING_UID_IF), ""); /* as it was loaded */
+    unsetenv("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME");
 }
 
 static const char *automatic(enum setting s, char *text, size_t size)
@@ -309,5 +470,9 @@ int main(void)
     test_pattern();
     test_print();
     test_modules();
+    test_nvshmem();
+    test_nvshmem_order();
+    test_nvshmem_alone();
+    test_look();
     return 0;
 }

@@ -92,9 +92,16 @@ static void choose_addresses(const struct transport_config *c, struct port *p)
 static void choose_pkey(const struct transport_config *c, struct port *p)
 {
     const int asked = (int)c->number(SETTING_NAME(IB_PKEY)) & 0x7fff;
+    const int index = (int)c->number(SETTING_NAME(IB_PKEY_INDEX));
     char have[80] = "";
     int found = -1;
 
+    p->pkey_index = (uint16_t)(index < p->attr.pkey_tbl_len ? index : 0);
+    if (!asked && index > 0 && index >= p->attr.pkey_tbl_len) {
+        p->mistaken = true;
+        snprintf(p->why, sizeof p->why, "GSHMEM_IB_PKEY_INDEX=%d: its table has %d partitions",
+                 index, p->attr.pkey_tbl_len);
+    }
     if (!asked)
         return;
     for (int i = 0; i < p->attr.pkey_tbl_len && i < 65536; i++) {
@@ -162,7 +169,8 @@ bool choose_again(const struct transport_config *c, struct port *p)
     return !p->why[0];
 }
 
-/* One item of GSHMEM_IB_HCA: "mlx5_0" or "mlx5_0:1". */
+/* One item of GSHMEM_IB_HCA: "mlx5_0" or "mlx5_0:1". The port is no more than what atoi reads, so
+ * that an item of GSHMEM_IB_HCA_BY_PE, with a number of PEs at its end, may be given, too. */
 static bool choose_item_names(const char *item, size_t length, const char *device, int port)
 {
     const size_t name = strcspn(item, ":,");
@@ -171,22 +179,47 @@ static bool choose_item_names(const char *item, size_t length, const char *devic
            (name == length || atoi(item + name + 1) == port);
 }
 
+/* The item of "mlx5_0:1:2,mlx5_1:1:2" whose PEs this one is among: the number at its end is how
+ * many PEs of the node it is for, the lowest first. NULL: of none, or the list is not one. */
+static const char *choose_item_of_pe(const char *list, int turn)
+{
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+        char device[IBV_SYSFS_NAME_MAX];
+        int port, pes, end = 0;
+        if (sscanf(at, "%63[^:,]:%d:%d%n", device, &port, &pes, &end) != 3 || port < 1 || pes < 1 ||
+            (at[end] && at[end] != ','))
+            return NULL;
+        if (turn < pes)
+            return at;
+        turn -= pes;
+    }
+    return NULL;
+}
+
 /* Whether the settings allow a port of a device; port 0: any port of it. */
 static bool choose_is_wanted(const struct transport_config *c, const char *device, int port)
 {
-    const char *list = c->text(SETTING_NAME(IB_HCA));
+    const char *list = c->text(SETTING_NAME(IB_HCA)), *by_pe = c->text(SETTING_NAME(IB_HCA_BY_PE));
     const int asked = (int)c->number(SETTING_NAME(IB_PORT));
+    const bool others = *list == '^';
 
     if (asked && port && port != asked)
         return false;
+    if (*by_pe) {
+        const char *item = choose_item_of_pe(by_pe, c->turn);
+        return item && choose_item_names(item, port ? strcspn(item, ",") : strcspn(item, ":,"),
+                                         device, port);
+    }
     if (!*list)
         return true;
-    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+    if (others && !port)
+        return true; /* as one of its ports may be wanted */
+    for (const char *at = list + others; *at; at += strcspn(at, ","), at += *at == ',') {
         size_t length = strcspn(at, ",");
         if (choose_item_names(at, port ? length : strcspn(at, ":,"), device, port))
-            return true;
+            return !others;
     }
-    return false;
+    return others;
 }
 
 /* A device that is not known to keep the order of writes is taken to reorder them. */
@@ -253,6 +286,8 @@ static int choose_compare(const void *left, const void *right)
  * is newer than the table, and not slow. */
 static void choose_mark_spares(const struct transport_config *c, struct port *ports, int n)
 {
+    const char *list = c->text(SETTING_NAME(IB_HCA));
+    const bool named = (*list && *list != '^') || *c->text(SETTING_NAME(IB_HCA_BY_PE));
     unsigned fastest = 0;
 
     for (int i = 0; i < n; i++) {
@@ -261,8 +296,7 @@ static void choose_mark_spares(const struct transport_config *c, struct port *po
     }
     for (int i = 0; i < n; i++) {
         const unsigned rate = ports[i].rate;
-        ports[i].spare =
-            !ports[i].why[0] && !*c->text(SETTING_NAME(IB_HCA)) && rate && 2 * rate < fastest;
+        ports[i].spare = !ports[i].why[0] && !named && rate && 2 * rate < fastest;
     }
 }
 
@@ -376,6 +410,7 @@ bool choose_explain(const struct transport_config *config, const struct port *po
                     char *why, size_t why_size)
 {
     const char *hca = config->text(SETTING_NAME(IB_HCA));
+    const char *by_pe = config->text(SETTING_NAME(IB_HCA_BY_PE));
     const int port = (int)config->number(SETTING_NAME(IB_PORT));
     char there[160];
 
@@ -394,10 +429,13 @@ bool choose_explain(const struct transport_config *config, const struct port *po
         return false;
     }
     why[0] = 0;
-    if (*hca)
+    if (*by_pe)
+        choose_add(why, why_size, "GSHMEM_IB_HCA_BY_PE=%s, for PE %d of this node", by_pe,
+                   config->turn);
+    else if (*hca)
         choose_add(why, why_size, "GSHMEM_IB_HCA=%s", hca);
     if (port)
-        choose_add(why, why_size, "%sGSHMEM_IB_PORT=%d", *hca ? ", " : "", port);
+        choose_add(why, why_size, "%sGSHMEM_IB_PORT=%d", *hca || *by_pe ? ", " : "", port);
     choose_add(why, why_size, ": there is no such port here, but %s", there);
     return true;
 }

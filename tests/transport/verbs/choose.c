@@ -135,6 +135,26 @@ static void as_asked(void)
     CHECK_EQ(usable, 1);
     CHECK_EQ(ports[0].pkey_index, 2); /* where it is a full member */
     done();
+    look("GSHMEM_IB_PKEY_INDEX", "1");
+    CHECK_EQ(ports[0].pkey_index, 1);
+    done();
+    look("NVSHMEM_IB_PKEY_INDEX", "2");
+    CHECK_EQ(ports[0].pkey_index, 2);
+    done();
+    look("NVSHMEM_HCA_LIST", "^mlx5_0");
+    CHECK(usable == 1 && strcmp(ports[0].device, "mlx5_1") == 0);
+    done();
+    look("GSHMEM_IB_HCA", "^mlx5_1:2,mlx5_7");
+    CHECK(usable == 1 && strcmp(ports[0].device, "mlx5_0") == 0);
+    done();
+    for (config.turn = 0; config.turn < 3; config.turn++) { /* two PEs, then one */
+        look("NVSHMEM_HCA_PE_MAPPING", "mlx5_0:1:2,mlx5_1:2:1");
+        CHECK(found == 1 && usable == 1);
+        CHECK_STR(ports[0].device, config.turn < 2 ? "mlx5_0" : "mlx5_1");
+        CHECK_EQ(ports[0].number, config.turn < 2 ? 1 : 2);
+        done();
+    }
+    config.turn = 0;
     devices(infiniband("mlx5_10"), infiniband("mlx5_9"));
     look(NULL, NULL);
     CHECK_STR(ports[0].device, "mlx5_9");
@@ -152,6 +172,11 @@ static void mistakes(void)
         {"GSHMEM_IB_HCA", "mlx5_0:x", "mlx5_1 (2 ports)"},
         {"GSHMEM_IB_HCA", "mlx5_0:2", "there is no such port here, but mlx5_0 (1 port)"},
         {"GSHMEM_IB_HCA", "mlx5", "mlx5_0 (1 port)"},
+        {"GSHMEM_IB_HCA", "^mlx5_0,mlx5_1", "GSHMEM_IB_HCA=^mlx5_0,mlx5_1: there is no such port"},
+        {"GSHMEM_IB_HCA_BY_PE", "mlx5_0:1", "GSHMEM_IB_HCA_BY_PE=mlx5_0:1, for PE 0 of this node: "},
+        {"GSHMEM_IB_HCA_BY_PE", "mlx5_0:1:2x", "for PE 0 of this node: there is no such port"},
+        {"GSHMEM_IB_HCA_BY_PE", "mlx5_7:1:2", "there is no such port here, but mlx5_0"},
+        {"GSHMEM_IB_PKEY_INDEX", "7", "GSHMEM_IB_PKEY_INDEX=7: its table has"},
         {"GSHMEM_IB_PORT", "3", "GSHMEM_IB_PORT=3: there is no such port here, but mlx5_0 (1 port)"},
         {"GSHMEM_IB_GID_INDEX", "5", "GSHMEM_IB_GID_INDEX=5: it has"},
         {"GSHMEM_IB_PKEY", "0x8013", "GSHMEM_IB_PKEY=0x8013: it is in the partitions 0x7fff, 0x0012"},
@@ -165,6 +190,11 @@ static void mistakes(void)
         CHECK_HAS(why, all[i].answer);
         done();
     }
+    config.turn = 2; /* one more than the list has */
+    look("GSHMEM_IB_HCA_BY_PE", "mlx5_0:1:2");
+    CHECK_HAS(why, "GSHMEM_IB_HCA_BY_PE=mlx5_0:1:2, for PE 2 of this node: there is no such port");
+    done();
+    config.turn = 0;
     devices(roce("mlx5_0"), none);
     look("GSHMEM_IB_GID_INDEX", "5");
     CHECK_HAS(why, "mlx5_0 port 1 GSHMEM_IB_GID_INDEX=5: it has 4 (RoCE v2, IPv4, 10.0.0.1), 3 "
