@@ -199,6 +199,11 @@ static uint64_t calibrate(struct bench *b, const struct benchmark *what)
     uint64_t n = 1;
 
     block(b, what, b->run.mask + 1);
+    if (b->options->iterations) {
+        if (b->options->warmup)
+            block(b, what, (uint64_t)b->options->warmup);
+        return (uint64_t)b->options->iterations;
+    }
     for (int tries = 0; tries < 40; tries++) {
         double ns = block(b, what, n), again = block(b, what, n);
         ns = again < ns ? again : ns; /* one of them may have been interrupted */
@@ -248,7 +253,7 @@ static bool measure_each(struct bench *b, const struct benchmark *what, struct r
     bool kept = true;
     uint64_t n = result->iterations * (uint64_t)b->options->rounds;
 
-    if (n < (uint64_t)b->options->least)
+    if (n < (uint64_t)b->options->least && !b->options->iterations)
         n = (uint64_t)b->options->least;
     if (n > OPERATIONS_MOST)
         n = OPERATIONS_MOST;

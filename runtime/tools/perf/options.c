@@ -120,6 +120,57 @@ static bool take_window(struct options *o, const char *value)
     return parse_size(&value, &o->window) && !*value;
 }
 
+/* ---- Options of NVSHMEM's performance tests, whose scripts say so ---- */
+
+static bool take_least_size(struct options *o, const char *value)
+{
+    return parse_size(&value, &o->least_size) && !*value && o->least_size > 0;
+}
+
+static bool take_most_size(struct options *o, const char *value)
+{
+    return parse_size(&value, &o->most_size) && !*value && o->most_size > 0;
+}
+
+static bool take_factor(struct options *o, const char *value)
+{
+    return parse_size(&value, &o->factor) && !*value && o->factor > 1;
+}
+
+static bool take_iterations(struct options *o, const char *value)
+{
+    long iterations;
+
+    if (!parse_whole(value, 1, 1000000, &iterations))
+        return false;
+    o->iterations = (int)iterations;
+    return true;
+}
+
+static bool take_warmup(struct options *o, const char *value)
+{
+    long warmup;
+
+    if (!parse_whole(value, 0, 1000000, &warmup))
+        return false;
+    o->warmup = (int)warmup;
+    return true;
+}
+
+/* Those that ask for what the benchmarks here do not have. */
+#define OF_KERNELS "it is of kernels, which gshmem-perf-device measures"
+#define OF_ITS_OWN "each benchmark has its own (--list)"
+static const struct {
+    const char *name, *letter, *why;
+} not_here[] = {
+    {"--ctas", "-c", OF_KERNELS},      {"--threads_per_cta", "-t", OF_KERNELS},
+    {"--scope", "-s", OF_KERNELS},     {"--cudagraph", "", OF_KERNELS},
+    {"--datatype", "-d", OF_ITS_OWN},  {"--reduce_op", "-o", OF_ITS_OWN},
+    {"--atomic_op", "-a", OF_ITS_OWN}, {"--stride", "-i", OF_ITS_OWN},
+    {"--bidir", "", OF_ITS_OWN},       {"--msgrate", "", OF_ITS_OWN},
+    {"--dir", "", OF_ITS_OWN},         {"--issue", "", OF_ITS_OWN},
+};
+
 static bool take_percentiles(struct options *o, const char *value)
 {
     o->n_statistics = 0;
@@ -157,6 +208,20 @@ static const struct {
     {"--percentiles", "LIST", take_percentiles, "names out of median,min,max,mean,p99,p99.9,…",
      "the columns (median,min,p99), also max, mean, and any pNN"},
     {"--format", "text|csv", take_format, "text or csv", "how PE 0 prints (text)"},
+    {"--min_msg_size", "SIZE", take_least_size, "a size such as 4 or 1K",
+     "as in NVSHMEM's performance tests, also -b: the least size (4)"},
+    {"--max_msg_size", "SIZE", take_most_size, "a size such as 4M", "also -e: the largest (4M)"},
+    {"--step", "N", take_factor, "a number from 2",
+     "also -f: from one size to the next, times (2)"},
+    {"--iters", "N", take_iterations, "a number from 1 to 1000000",
+     "also -n: operations in a block, however long they take"},
+    {"--warmup_iters", "N", take_warmup, "a number from 0 to 1000000",
+     "also -w: operations before the first block, with --iters (0)"},
+    {"-b", "SIZE", take_least_size, "a size such as 4 or 1K", NULL},
+    {"-e", "SIZE", take_most_size, "a size such as 4M", NULL},
+    {"-f", "N", take_factor, "a number from 2", NULL},
+    {"-n", "N", take_iterations, "a number from 1 to 1000000", NULL},
+    {"-w", "N", take_warmup, "a number from 0 to 1000000", NULL},
     {"--plot", "FOLDER", take_plot, "a folder",
      "print nothing, and draw the results, which are left in FOLDER/results.csv (gshmem-plot)"},
     {"--list", NULL, take_list, "", "list the benchmarks and end"},
@@ -236,7 +301,31 @@ static bool take_option(struct options *o, int argc, char **argv, int *i, char *
                          table[t].expects);
         return true;
     }
+    for (size_t t = 0; t < sizeof(not_here) / sizeof(not_here[0]); t++) {
+        if (strncmp(argument, not_here[t].name, length) == 0
+                ? !not_here[t].name[length]
+                : !strcmp(argument, not_here[t].letter))
+            return wrong(why, why_size, "%s of NVSHMEM's performance tests: %s", argument,
+                         not_here[t].why);
+    }
     return wrong(why, why_size, "unknown option %s; --help lists them", argument);
+}
+
+/* The sizes of --min_msg_size and its kind. */
+static bool options_add_range(struct options *o, char *why, size_t why_size)
+{
+    char range[80];
+
+    if (!o->least_size && !o->most_size && !o->factor)
+        return true;
+    if (o->n_sizes)
+        return wrong(why, why_size,
+                     "--sizes and --min_msg_size, --max_msg_size or --step: give "
+                     "sizes in one of the two ways");
+    snprintf(range, sizeof(range), "%zu-%zu*%zu", o->least_size ? o->least_size : 4,
+             o->most_size ? o->most_size : 4 << 20, o->factor ? o->factor : 2);
+    return take_sizes(o, range) ||
+           wrong(why, why_size, "sizes %s: the least is larger than the largest", range);
 }
 
 static bool no_benchmark(const char *name, char *why, size_t why_size)
@@ -267,7 +356,11 @@ bool perf_options_parse(struct options *o, int argc, char **argv, char *why, siz
         if (!(o->selected[o->n_selected++] = benchmark_find(argv[i])))
             return no_benchmark(argv[i], why, why_size);
     }
-    return true;
+    if (o->warmup && !o->iterations)
+        return wrong(why, why_size,
+                     "--warmup_iters needs --iters: without, blocks are tried "
+                     "until one takes as long as --time says, which warms up");
+    return options_add_range(o, why, why_size);
 }
 
 bool options_selected(const struct options *o, const struct benchmark *what)
@@ -287,7 +380,7 @@ void options_help(FILE *to)
                 "    gshmemrun -n 2 --bind core " LIB_PROGRAM " put get --sizes 8,1M\n\n");
     for (size_t t = 0; t < sizeof(table) / sizeof(table[0]); t++)
         if (table[t].text)
-            fprintf(to, "  %-13s %-9s %s\n", table[t].name, table[t].value ? table[t].value : "",
+            fprintf(to, "  %-14s %-8s %s\n", table[t].name, table[t].value ? table[t].value : "",
                     table[t].text);
 }
 

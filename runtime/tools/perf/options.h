@@ -22,6 +22,9 @@ struct options {
     int rounds;      /* blocks measured */
     int least;       /* operations measured, where they are timed one by one */
     double block_ns; /* that a block should take */
+    int iterations;  /* operations in a block; 0: as many as take that long */
+    int warmup;      /* operations before the first block, where `iterations` are given */
+    size_t least_size, most_size, factor; /* --min_msg_size and so on; 0: not given */
     size_t window;   /* bytes of buffers that operations take turns on; 0: always the same one */
     int n_sizes;     /* 0: each benchmark's own */
     size_t size[SIZES_MAX];
