@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +25,9 @@ struct part {
     size_t offset, bytes;
 };
 
-/* Most variables have the same value in all PEs, or threads, for the whole run. So the lines that
- * have differed from the first values in one of them are copied ("hot"), and the others are only
- * compared when what owns them stops running: one that has changed becomes hot. */
+/* Most variables are 0 in all PEs, or threads, for the whole run. So the lines that were anything
+ * else in one of them are copied ("hot"), and the others are only looked at when what owns them
+ * stops running: one that is not 0 any more becomes hot. */
 struct variables {
     struct part part[PARTS_MOST]; /* .data and .bss; not what a compiler counts coverage in */
     int parts;
@@ -43,15 +44,6 @@ static void give_up(const char *what)
 {
     perror(what);
     exit(2);
-}
-
-static void *image_allocate(size_t bytes)
-{
-    void *at = malloc(bytes ? bytes : 1);
-
-    if (!at)
-        give_up("simulation: memory");
-    return at;
 }
 
 static void add_part(struct variables *v, uintptr_t at, uintptr_t end)
@@ -91,6 +83,27 @@ static void find_runs(struct variables *v)
     }
 }
 
+/* The C library's comparison is the fastest loop at hand, and the zeros stay in the cache. */
+static bool is_zero(const char *at, size_t bytes)
+{
+    static const char zeros[1024];
+
+    for (; bytes > sizeof zeros; at += sizeof zeros, bytes -= sizeof zeros) {
+        if (memcmp(at, zeros, sizeof zeros) != 0)
+            return false;
+    }
+    return memcmp(at, zeros, bytes) == 0;
+}
+
+/* Lines of a run that are not 0 become hot; they are 0 in all other copies. */
+static void heat(struct variables *v, const struct part *run)
+{
+    for (size_t k = 0; k < run->bytes; k += LINE) {
+        if (!is_zero(run->at + k, run->bytes - k < LINE ? run->bytes - k : LINE))
+            v->is_hot[(run->offset + k) / LINE] = true;
+    }
+}
+
 static void copy_out(char *to, const struct part *runs, int n)
 {
     for (int i = 0; i < n; i++)
@@ -99,27 +112,23 @@ static void copy_out(char *to, const struct part *runs, int n)
 
 static void variables_begin(struct variables *v)
 {
-    v->first = image_allocate(v->bytes);
+    v->first = calloc(1, v->bytes);
     v->is_hot = calloc(v->bytes / LINE + 1, sizeof *v->is_hot);
-    if (!v->is_hot)
+    if (!v->first || !v->is_hot)
         give_up("simulation: memory");
     copy_out(v->first, v->part, v->parts);
+    for (int i = 0; i < v->parts; i++)
+        heat(v, &v->part[i]);
     find_runs(v);
 }
 
 static void *variables_new(const struct variables *v)
 {
-    return memcpy(image_allocate(v->bytes), v->first, v->bytes);
-}
+    void *at = malloc(v->bytes);
 
-/* Lines of a run that have changed become hot; they are in all other copies as at the start. */
-static void heat(struct variables *v, const struct part *run)
-{
-    for (size_t k = 0; k < run->bytes; k += LINE) {
-        const size_t bytes = run->bytes - k < LINE ? run->bytes - k : LINE;
-        if (memcmp(run->at + k, v->first + run->offset + k, bytes) != 0)
-            v->is_hot[(run->offset + k) / LINE] = true;
-    }
+    if (!at)
+        give_up("simulation: memory");
+    return memcpy(at, v->first, v->bytes);
 }
 
 static void variables_save(struct variables *v, char *to)
@@ -128,7 +137,7 @@ static void variables_save(struct variables *v, char *to)
 
     for (int i = 0; i < v->colds; i++) {
         const struct part *run = &v->cold[i];
-        if (memcmp(run->at, v->first + run->offset, run->bytes) == 0)
+        if (is_zero(run->at, run->bytes))
             continue;
         heat(v, run);
         changed = true;
