@@ -699,7 +699,7 @@ bool explore(const struct exploration *what, struct explored *out)
             shared->out.plain = log_of_interleavings(shared->steps);
         shared->out.executions += !shared->redundant;
         shared->out.redundant += shared->redundant;
-        shared->out.steps += shared->steps;
+        shared->out.states += shared->steps - (prefix ? prefix - 1 : 0);
         if (shared->steps > shared->out.deepest)
             shared->out.deepest = shared->steps;
         if (what->most && shared->out.executions + shared->out.redundant >= what->most)
