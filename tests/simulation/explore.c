@@ -44,13 +44,14 @@ struct step {
     uint8_t agent, preemptions;
     uint8_t last[2]; /* the fiber of each PE that ran last */
     uint16_t enabled, wanted, done, asleep;
+    uint16_t vain; /* of done: a round that found nothing */
     uint32_t clock[AGENTS];        /* of each agent, its last step that came before this one */
     struct footprint foot[AGENTS]; /* known of those that are done or asleep */
 };
 
 static struct shared {
     uint32_t steps; /* of the execution */
-    bool redundant;
+    bool redundant, vain; /* vain: its last choice led to a round that found nothing */
     struct explored out;
     struct step step[STEPS_MOST + 1]; /* from 1 on */
 } * shared;
@@ -390,7 +391,8 @@ static bool may_run(const struct step *s, int agent)
 /* Who is asleep, and how often others were preempted, after the step before. */
 static void step_follow(struct step *s, const struct step *before)
 {
-    const unsigned slept = run.what->reduces ? (before->asleep | before->done) : 0;
+    const unsigned tried = before->done & ~(unsigned)before->vain;
+    const unsigned slept = run.what->reduces ? before->asleep | tried : 0;
     const int agent = before->agent;
 
     s->preemptions = (uint8_t)(before->preemptions + preempts(before, agent));
@@ -405,8 +407,10 @@ static void step_follow(struct step *s, const struct step *before)
     }
 }
 
-/* A new step: the agent of the one before goes on if it can. NOBODY: this order has been seen. */
-static int choose(struct step *s, int before)
+/* A new step. What was sent arrives at once, so that no round finds nothing if another one could
+ * find something; then the agent of the step before goes on. It goes on first if it runs alone since
+ * a choice (see found_nothing). NOBODY: this order has been seen. */
+static int choose(struct step *s, int before, bool alone)
 {
     unsigned some = s->enabled & ~s->asleep;
 
@@ -422,6 +426,11 @@ static int choose(struct step *s, int before)
         return some & bit(DEATH) ? DEATH : NOBODY;
     if (some & ~bit(DEATH))
         some &= ~bit(DEATH);
+    const unsigned arrivals = some & (bit(DEATH) - bit(ARRIVALS));
+    if (alone && some & bit(before))
+        return before;
+    if (arrivals && run.what->reduces)
+        return __builtin_ctz(arrivals);
     if (before < DEATH && some & bit(before))
         return before;
     for (int pe = 0; pe < 2; pe++) {
@@ -487,6 +496,48 @@ static void step_run(const struct step *s, const size_t at[AGENTS])
     e.fire(e.object, e.number);
 }
 
+/* ---- Rounds that find nothing ---- */
+
+/* Whether the steps from the one that was chosen on are a round of one thread in which it has
+ * found nothing, and nothing else has run. The state is then as it was before, and what can happen
+ * from there is tried in other executions. */
+static bool found_nothing(const struct fiber *f, uint32_t chosen, bool alone)
+{
+    return alone && chosen && run.what->reduces && f && awaits(f);
+}
+
+static bool looks_for_arrivals(const struct footprint *f)
+{
+    for (int pe = 0; pe < 2; pe++) {
+        const struct footprint sockets = {
+            .n = 1, .key = {(uint64_t)pe << 56 | (uintptr_t)world.pe[pe].object >> 3 << 1 | 1}};
+        if (conflict(f, &sockets))
+            return true;
+    }
+    return false;
+}
+
+/* The round may have looked twice: what could happen between the two is still to be tried. */
+static void want_between(uint32_t chosen, uint32_t last)
+{
+    const struct step *first = &shared->step[chosen];
+    const unsigned arrivals = bit(DEATH) - bit(ARRIVALS);
+    unsigned seen = 0;
+
+    for (uint32_t i = chosen; i <= last; i++) {
+        struct step *s = &shared->step[i];
+        const struct footprint *foot = &s->foot[s->agent];
+        unsigned now = looks_for_arrivals(foot) ? s->enabled & arrivals : 0;
+        for (int a = 0; a < TIME; a++) {
+            if (a != s->agent && first->done & bit(a) && conflict(&first->foot[a], foot))
+                now |= bit(a);
+        }
+        if (i > chosen)
+            s->wanted |= (uint16_t)(now & seen & s->enabled);
+        seen |= now;
+    }
+}
+
 static void write_schedule(uint32_t steps)
 {
     static const char *const fibers[] = {"main", "proxy", "kernel", "thread"};
@@ -513,6 +564,7 @@ static void execute(uint32_t prefix)
 {
     size_t at[AGENTS];
     uint32_t i;
+    bool alone = false;
 
     world.explored = true;
     run.what->begin();
@@ -531,7 +583,7 @@ static void execute(uint32_t prefix)
                 world_fail("nothing can happen any more");
                 break;
             }
-            s->agent = (uint8_t)choose(s, i > 1 ? s[-1].agent : NOBODY);
+            s->agent = (uint8_t)choose(s, i > 1 ? s[-1].agent : NOBODY, alone);
             if (s->agent == NOBODY) {
                 shared->redundant = true;
                 break;
@@ -542,9 +594,17 @@ static void execute(uint32_t prefix)
         }
         s->foot[s->agent].n = 0;
         explore_step = i;
+        alone = i == prefix ? s->agent < ARRIVALS : alone && s->agent == s[-1].agent;
+        const struct fiber *f = alone ? events_all(&(size_t){0})[at[s->agent]].object : NULL;
         step_run(s, at);
         step_end(i);
         run.what->check();
+        if (found_nothing(f, prefix, alone)) {
+            want_between(prefix, i);
+            shared->redundant = shared->vain = true;
+            i++;
+            break;
+        }
     }
     shared->steps = i - 1;
     if (shared->out.timeouts < (uint64_t)run.timeouts)
@@ -560,7 +620,7 @@ static bool execute_in_child(uint32_t prefix, const char *log)
 {
     int status;
 
-    shared->redundant = false;
+    shared->redundant = shared->vain = false;
     const pid_t child = fork();
     if (child < 0) {
         perror("schedules: fork");
@@ -633,11 +693,13 @@ bool explore(const struct exploration *what, struct explored *out)
     run.what = what;
     do {
         good = execute_in_child(prefix, NULL);
+        if (shared->vain)
+            shared->step[prefix].vain |= (uint16_t)bit(shared->step[prefix].agent);
         if (!shared->out.executions)
             shared->out.plain = log_of_interleavings(shared->steps);
         shared->out.executions += !shared->redundant;
         shared->out.redundant += shared->redundant;
-        shared->out.steps += shared->steps;
+        shared->out.states += shared->steps - (prefix ? prefix - 1 : 0);
         if (shared->steps > shared->out.deepest)
             shared->out.deepest = shared->steps;
         if (what->most && shared->out.executions + shared->out.redundant >= what->most)

@@ -22,7 +22,8 @@ struct fiber;
 
 struct explored {
     uint64_t executions, redundant; /* ended early: the rest was seen in another order */
-    uint64_t steps, deepest, races;
+    uint64_t states; /* that steps have led to, each counted once in the tree of choices */
+    uint64_t deepest, races;
     uint64_t refused;  /* orders left out, with more preemptions than were asked for */
     uint64_t wide;     /* steps with a footprint that is too large: all was taken to be ordered */
     uint64_t timeouts; /* the most sleeps of an execution that ended by their time alone */

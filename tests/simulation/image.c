@@ -4,6 +4,8 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +13,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PARTS_MOST = 4 };
+enum {
+    PARTS_MOST = 4,
+    LINE = 64,
+    RUNS_MOST = 1024,
+};
 
-static struct {
-    struct {
-        char *at;
-        size_t bytes;
-    } part[PARTS_MOST]; /* .data and .bss; not what a compiler counts coverage in */
+/* Bytes that follow each other in memory, and in a copy. */
+struct part {
+    char *at;
+    size_t offset, bytes;
+};
+
+/* Most variables are 0 in all PEs, or threads, for the whole run. So the lines that were anything
+ * else in one of them are copied ("hot"), and the others are only looked at when what owns them
+ * stops running: one that is not 0 any more becomes hot. */
+struct variables {
+    struct part part[PARTS_MOST]; /* .data and .bss; not what a compiler counts coverage in */
     int parts;
-    char *thread;
-    size_t thread_bytes;
-    void *first_process, *first_thread;
-    size_t process_bytes;
-} image;
+    size_t bytes;
+    char *first;  /* the values at the start */
+    bool *is_hot; /* of each line */
+    struct part hot[RUNS_MOST], cold[RUNS_MOST];
+    int hots, colds;
+};
+
+static struct variables process, thread;
 
 static void give_up(const char *what)
 {
@@ -31,24 +46,115 @@ static void give_up(const char *what)
     exit(2);
 }
 
-static void *image_allocate(size_t bytes)
+static void add_part(struct variables *v, uintptr_t at, uintptr_t end)
 {
-    void *at = malloc(bytes ? bytes : 1);
+    v->part[v->parts++] = (struct part){(char *)at, v->bytes, end - at};
+    v->bytes += (end - at + LINE - 1) / LINE * LINE;
+}
+
+static void add_line(struct part *runs, int *n, struct part line)
+{
+    struct part *last = *n ? &runs[*n - 1] : NULL;
+
+    if (last && last->at + last->bytes == line.at) {
+        last->bytes += line.bytes;
+        return;
+    }
+    if (*n == RUNS_MOST) {
+        fprintf(stderr, "simulation: the library's variables are in more than %d pieces\n", *n);
+        exit(2);
+    }
+    runs[(*n)++] = line;
+}
+
+static void find_runs(struct variables *v)
+{
+    v->hots = v->colds = 0;
+    for (int i = 0; i < v->parts; i++) {
+        const struct part *p = &v->part[i];
+        for (size_t k = 0; k < p->bytes; k += LINE) {
+            const struct part line = {p->at + k, p->offset + k,
+                                      p->bytes - k < LINE ? p->bytes - k : LINE};
+            if (v->is_hot[line.offset / LINE])
+                add_line(v->hot, &v->hots, line);
+            else
+                add_line(v->cold, &v->colds, line);
+        }
+    }
+}
+
+/* The C library's comparison is the fastest loop at hand, and the zeros stay in the cache. */
+static bool is_zero(const char *at, size_t bytes)
+{
+    static const char zeros[1024];
+
+    for (; bytes > sizeof zeros; at += sizeof zeros, bytes -= sizeof zeros) {
+        if (memcmp(at, zeros, sizeof zeros) != 0)
+            return false;
+    }
+    return memcmp(at, zeros, bytes) == 0;
+}
+
+/* Lines of a run that are not 0 become hot; they are 0 in all other copies. */
+static void heat(struct variables *v, const struct part *run)
+{
+    for (size_t k = 0; k < run->bytes; k += LINE) {
+        if (!is_zero(run->at + k, run->bytes - k < LINE ? run->bytes - k : LINE))
+            v->is_hot[(run->offset + k) / LINE] = true;
+    }
+}
+
+static void copy_out(char *to, const struct part *runs, int n)
+{
+    for (int i = 0; i < n; i++)
+        memcpy(to + runs[i].offset, runs[i].at, runs[i].bytes);
+}
+
+static void variables_begin(struct variables *v)
+{
+    v->first = calloc(1, v->bytes);
+    v->is_hot = calloc(v->bytes / LINE + 1, sizeof *v->is_hot);
+    if (!v->first || !v->is_hot)
+        give_up("simulation: memory");
+    copy_out(v->first, v->part, v->parts);
+    for (int i = 0; i < v->parts; i++)
+        heat(v, &v->part[i]);
+    find_runs(v);
+}
+
+static void *variables_new(const struct variables *v)
+{
+    void *at = malloc(v->bytes);
 
     if (!at)
         give_up("simulation: memory");
-    return at;
+    return memcpy(at, v->first, v->bytes);
 }
 
-static void add_part(uintptr_t at, uintptr_t end)
+static void variables_save(struct variables *v, char *to)
 {
-    image.part[image.parts].at = (char *)at;
-    image.part[image.parts++].bytes = end - at;
-    image.process_bytes += end - at;
+    bool changed = false;
+
+    for (int i = 0; i < v->colds; i++) {
+        const struct part *run = &v->cold[i];
+        if (is_zero(run->at, run->bytes))
+            continue;
+        heat(v, run);
+        changed = true;
+    }
+    if (changed)
+        find_runs(v);
+    copy_out(to, v->hot, v->hots);
+}
+
+static void variables_load(const struct variables *v, const char *from)
+{
+    for (int i = 0; i < v->hots; i++)
+        memcpy(v->hot[i].at, from + v->hot[i].offset, v->hot[i].bytes);
 }
 
 /* The pages of the largest variable, which only the Python package uses: they are two thirds of all
- * that changes with the PE, so they are left out, and cannot be written. */
+ * variables, so they are left out, and cannot be written. */
 static void find_left_out(const char *file, const ElfW(Ehdr) *header, uintptr_t base,
                           uintptr_t *begin, uintptr_t *end)
 {
@@ -90,14 +196,14 @@ static void read_sections(const char *path, uintptr_t base)
     for (int i = 0; i < header->e_shnum; i++) {
         const char *name = names + section[i].sh_name;
         if ((strcmp(name, ".data") != 0 && strcmp(name, ".bss") != 0) ||
-            image.parts + 2 > PARTS_MOST)
+            process.parts + 2 > PARTS_MOST)
             continue;
         const uintptr_t at = base + section[i].sh_addr, end = at + section[i].sh_size;
         if (out < out_end && at <= out && out_end <= end) {
-            add_part(at, out);
-            add_part(out_end, end);
+            add_part(&process, at, out);
+            add_part(&process, out_end, end);
         } else {
-            add_part(at, end);
+            add_part(&process, at, end);
         }
     }
     munmap((void *)file, (size_t)s.st_size);
@@ -106,62 +212,55 @@ static void read_sections(const char *path, uintptr_t base)
 
 static int image_visit(struct dl_phdr_info *object, size_t size, void *unused)
 {
+    const uintptr_t own = (uintptr_t)object->dlpi_tls_data;
+
     (void)size, (void)unused;
     if (!strstr(object->dlpi_name, "gshmem-simulated"))
         return 0;
-    for (int i = 0; i < object->dlpi_phnum; i++) {
+    for (int i = 0; own && i < object->dlpi_phnum; i++) {
         if (object->dlpi_phdr[i].p_type == PT_TLS)
-            image.thread_bytes = object->dlpi_phdr[i].p_memsz;
+            add_part(&thread, own, own + object->dlpi_phdr[i].p_memsz);
     }
-    image.thread = object->dlpi_tls_data;
     read_sections(object->dlpi_name, object->dlpi_addr);
     return 1;
 }
 
 void image_begin(void)
 {
-    if (!dl_iterate_phdr(image_visit, NULL) || !image.parts || !image.thread) {
+    if (!dl_iterate_phdr(image_visit, NULL) || !process.parts || !thread.parts) {
         fprintf(stderr, "simulation: the variables of libgshmem-simulated.so are not found\n");
         exit(2);
     }
-    image.first_process = image_allocate(image.process_bytes);
-    image.first_thread = image_allocate(image.thread_bytes);
-    image_save_process(image.first_process);
-    image_save_thread(image.first_thread);
+    variables_begin(&process);
+    variables_begin(&thread);
 }
 
 void *image_new_process(void)
 {
-    return memcpy(image_allocate(image.process_bytes), image.first_process, image.process_bytes);
+    return variables_new(&process);
 }
 
 void *image_new_thread(void)
 {
-    return memcpy(image_allocate(image.thread_bytes), image.first_thread, image.thread_bytes);
+    return variables_new(&thread);
 }
 
 void image_save_process(void *to)
 {
-    char *at = to;
-
-    for (int i = 0; i < image.parts; at += image.part[i++].bytes)
-        memcpy(at, image.part[i].at, image.part[i].bytes);
+    variables_save(&process, to);
 }
 
 void image_load_process(const void *from)
 {
-    const char *at = from;
-
-    for (int i = 0; i < image.parts; at += image.part[i++].bytes)
-        memcpy(image.part[i].at, at, image.part[i].bytes);
+    variables_load(&process, from);
 }
 
 void image_save_thread(void *to)
 {
-    memcpy(to, image.thread, image.thread_bytes);
+    variables_save(&thread, to);
 }
 
 void image_load_thread(const void *from)
 {
-    memcpy(image.thread, from, image.thread_bytes);
+    variables_load(&thread, from);
 }

@@ -91,11 +91,11 @@ static bool explore_program(const char *program, struct exploration *what)
     clock_gettime(CLOCK_MONOTONIC, &from);
     const bool good = explore(what, &e);
     clock_gettime(CLOCK_MONOTONIC, &to);
-    printf("%-10s %8llu executions, %llu redundant, %llu left out, %llu steps at most, %llu races, "
-           "%llu timeouts, 10^%.0f interleavings, %.1f s%s%s%s\n",
+    printf("%-10s %8llu executions, %llu redundant, %llu states, %llu left out, %llu steps at most, "
+           "%llu races, %llu timeouts, 10^%.0f interleavings, %.1f s%s%s%s\n",
            program, (unsigned long long)e.executions, (unsigned long long)e.redundant,
-           (unsigned long long)e.refused, (unsigned long long)e.deepest,
-           (unsigned long long)e.races, (unsigned long long)e.timeouts, e.plain,
+           (unsigned long long)e.states, (unsigned long long)e.refused,
+           (unsigned long long)e.deepest, (unsigned long long)e.races, (unsigned long long)e.timeouts, e.plain,
            (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9,
            e.incomplete ? ", INCOMPLETE" : "", e.wide ? ", wide steps" : "",
            good ? "" : ", FAILED");

@@ -10,7 +10,12 @@
 #include "record.h"
 #include "wrap.h"
 
-enum { POLL_NS = 1000, GOT = 256 };
+enum {
+    POLL_NS = 1000,
+    POLLS = 32,     /* after as many that were in vain the next ones are twice as rare, */
+    RARER_MOST = 6, /* as often as this */
+    GOT = 256
+};
 
 /* ---- What kernels of a PE see ---- */
 
@@ -30,12 +35,15 @@ void kernel_register(struct program *p)
 
 /* ---- Commands ---- */
 
-static bool can_wait(const struct gshmem_device_ctx *c)
+/* polls: of this wait. Those of a long wait are rare, or they would be most of what a run costs. */
+static bool can_wait(const struct gshmem_device_ctx *c, unsigned *polls)
 {
+    const unsigned rarer = (*polls)++ / POLLS;
+
     if (gshmem_load_relaxed(c->job->failure))
         return false;
     gshmem_device_help();
-    fiber_pause(POLL_NS);
+    fiber_pause((uint64_t)POLL_NS << (rarer < RARER_MOST ? rarer : RARER_MOST));
     return true;
 }
 
@@ -58,9 +66,10 @@ static gshmem_status_t post(struct program *p, const struct gshmem_device_channe
     const struct gshmem_channel *ring = &channel->ring;
     const uint32_t n = second ? 2 : 1;
     const uint64_t position = gshmem_channel_take(ring, n);
+    unsigned polls = 0;
 
     while (!gshmem_channel_has_room(ring, position + n)) {
-        if (!can_wait(c))
+        if (!can_wait(c, &polls))
             return failure(c);
     }
     first.more = second != NULL;
@@ -83,13 +92,14 @@ static gshmem_status_t ask(struct program *p, struct gshmem_command command,
     const uint32_t tag = ((c->job->response_owner[slot] >> 1) + 1) & 255;
     const struct gshmem_response *r = &c->job->response[slot];
     uint64_t answer;
+    unsigned polls = 0;
 
     command.responds = 1;
     command.response = slot;
     command.tag = tag;
     gshmem_status_t status = post(p, channel_of(p), command, second);
     while (!status && (answer = gshmem_load_acquire(&r->answer)) >> 8 != tag) {
-        if (!can_wait(c))
+        if (!can_wait(c, &polls))
             status = failure(c);
     }
     if (status)
@@ -108,8 +118,9 @@ static gshmem_status_t kernel_quiet(struct program *p)
         const struct gshmem_device_channel *channel = &c->channel[i];
         const uint64_t end = gshmem_device_load(channel->ring.ticket);
         uint64_t done;
+        unsigned polls = 0;
         while (((done = gshmem_load_acquire(channel->done)) & ~GSHMEM_DONE_FAILED) < end) {
-            if (!can_wait(c))
+            if (!can_wait(c, &polls))
                 return failure(c);
         }
         if (done & GSHMEM_DONE_FAILED)
