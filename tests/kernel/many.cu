@@ -22,7 +22,7 @@ __global__ void complete(struct found *found)
 
 static void test_full(struct found *found)
 {
-    const int blocks = 6, threads = 8, each = 3000, n = blocks * threads * each;
+    const int blocks = 6, threads = 8, each = FEW ? 1100 : 3000, n = blocks * threads * each;
     uint64_t *words = symmetric_array<uint64_t>(n), *source = shared_array<uint64_t>(n);
     int me = gshmem_my_pe(), pes = gshmem_n_pes(), from = (me + pes - 1) % pes;
 
@@ -70,7 +70,7 @@ static void test_responses(struct found *found)
         own[i] = mixed2(gshmem_my_pe(), i);
     copy_in(words, own, n);
     CHECK_OK(gshmem_barrier_all());
-    get_all<<<blocks, threads>>>(words, n, own, 6, found);
+    get_all<<<blocks, threads>>>(words, n, own, FEW ? 2 : 6, found);
     CHECK_FOUND(found);
     CHECK_OK(gshmem_barrier_all());
     CHECK_OK(gshmem_free(words));
@@ -110,7 +110,7 @@ static void test_streams(struct found *found)
     for (int i = 0; i < STREAMS; i++) {
         CHECK_CUDA(cudaStreamCreate(&stream[i]));
         back_and_forth<<<blocks, threads, 0, stream[i]>>>(words + (me * STREAMS + i) * part,
-                                                          own + 2 * i * part, i, 50, (me + i) % n,
+                                                          own + 2 * i * part, i, FEW ? 10 : 50, (me + i) % n,
                                                           found);
     }
     /* The host has its own part in it meanwhile. */
