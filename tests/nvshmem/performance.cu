@@ -2,6 +2,7 @@
  * paths, modules of the driver's, properties of the device, sizes of launches, ranges for profilers, NVML; then the
  * bandwidth of puts by a block, whose data is checked. */
 #include <getopt.h>
+#include <unistd.h>
 
 #include "cuda.h"
 #include "cuda_runtime.h"
@@ -63,6 +64,48 @@ __global__ void put_rounds(double *data, volatile unsigned *counter, size_t n, i
 __global__ void bump(int *target)
 {
     atomicAdd(target, 1);
+}
+
+/* All blocks wait for all; a kernel that could not hold them all would wait for ever. */
+__global__ void meet(unsigned *arrived, unsigned *met)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        atomicAdd(arrived, 1);
+        while (*(volatile unsigned *)arrived < gridDim.x)
+            continue;
+        atomicAdd(met, blockDim.x);
+    }
+    __syncthreads();
+}
+
+/* 100,000 threads at once, on one PE, where the machine has memory for them. A launch that is larger than any machine is
+ * refused. */
+static void launch_many()
+{
+    const int block = 128, grid = (100000 + block - 1) / block;
+    unsigned *counts = NULL, host[2];
+    void *arguments[2];
+
+    CHECK_CUDA(cudaMalloc(&counts, sizeof host));
+    CHECK_CUDA(cudaMemset(counts, 0, sizeof host));
+    unsigned *met = counts + 1;
+    arguments[0] = &counts;
+    arguments[1] = &met;
+    CHECK(nvshmemx_collective_launch((const void *)meet, dim3(1 << 20), dim3(1024), arguments, 0, 0) != 0);
+    (void)cudaGetLastError();
+#ifdef GSHMEM_HOST_DEVICE
+    if ((double)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) > 8e9) {
+        CHECK_EQ(nvshmemx_collective_launch((const void *)meet, dim3(grid), dim3(block), arguments, 0, 0), 0);
+        CHECK_CUDA(cudaDeviceSynchronize());
+        CHECK_CUDA(cudaMemcpy(host, counts, sizeof host, cudaMemcpyDefault));
+        CHECK_EQ(host[0], grid);
+        CHECK_EQ(host[1], grid * block);
+    }
+#endif
+    bump<<<2, 32>>>((int *)counts); /* there is room for others afterwards */
+    CHECK_CUDA(cudaDeviceSynchronize());
+    CHECK_CUDA(cudaFree(counts));
 }
 
 /* The module that a build for GPUs loads from a file beside the program. Without such a build the program says so and
@@ -199,6 +242,9 @@ int main(int argc, char **argv)
     CHECK_CUDA(cudaDeviceSynchronize());
     CHECK_CUDA(cudaMemcpy(&one, target, sizeof one, cudaMemcpyDefault));
     CHECK_EQ(one, 64);
+    if (nvshmem_my_pe() == 0)
+        launch_many();
+    nvshmem_barrier_all();
     nvshmem_free(target);
     nvshmem_finalize();
     return 0;

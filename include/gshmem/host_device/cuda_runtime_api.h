@@ -403,6 +403,9 @@ cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 bl
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function);
 cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value);
 cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config);
+/* How many blocks a cooperative launch may have at most: more than run at once in other launches,
+ * as far as memory has room for their stacks. */
+cudaError_t gshmem_host_cooperative_blocks(int *blocks, const void *function, int threads);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
                                                           int threads, size_t shared);
 
