@@ -12,11 +12,10 @@
  * itself may use any of its memory, symmetric or not, as in NVSHMEM. In kernels this holds for the
  * default context.
  *
- * Like NVSHMEM's header, this one includes <assert.h>, <errno.h>, <limits.h> and, in CUDA sources,
- * <cooperative_groups.h>, <cuda_fp16.h> and <cuda_bf16.h>. The last two take nvcc longer than
- * everything else here: a source without half and bfloat16 can define GSHMEM_NO_HALF first. With
- * compilers other than nvcc it includes <cuda.h>; CUDA sources for GPUs that call the driver
- * include that themselves. */
+ * Like NVSHMEM's header, this one includes <assert.h>, <errno.h>, <limits.h>, <stdio.h>,
+ * <stdlib.h>, <cuda.h> where there is one and, in CUDA sources, <cooperative_groups.h>,
+ * <cuda_fp16.h> and <cuda_bf16.h>. The last two take nvcc longer than everything else here: a
+ * source without half and bfloat16 can define GSHMEM_NO_HALF first. */
 #ifndef NVSHMEM_H
 #define NVSHMEM_H
 

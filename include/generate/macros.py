@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-_OURS = re.compile(r'p?(nv)?shmem|gshmem|_|cuda|cu[A-Z]|CU|start_pes|shm[a-z]+$')
+_OURS = re.compile(r'p?(nv)?shmem|gshmem|_|cuda|cu[A-Z]|CU|nvml[A-Z]|nvtx[A-Z]|start_pes|shm[a-z]+$')
 # Macros, or words that a configuration makes macros, that headers of the C library and CUDA's may use meanwhile.
 _KEPT = set('''
 alignas alignof and and_eq asm assert auto bitand bitor bool break case catch char class compl complex const

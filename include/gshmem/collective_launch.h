@@ -25,7 +25,8 @@ static inline cudaError_t gshmem_blocks_at_once(const void *func, dim3 block, si
     return error;
 }
 
-/* *blocks: how many blocks of the kernel can run at one time. */
+/* *blocks: how many blocks of the kernel can run at one time. On the host device a launch may have
+ * more, up to 131,072 threads, where the machine has memory for their stacks. */
 GSHMEM_NODISCARD static inline gshmem_status_t
 gshmem_collective_launch_query_gridsize(const void *func, dim3 block, void **arguments,
                                         size_t shared, int *blocks)
@@ -60,6 +61,11 @@ static inline gshmem_status_t gshmem_fit_grid(const void *func, dim3 *grid, dim3
         grid->x = (unsigned)fit;
         grid->y = grid->z = 1;
     }
+#ifdef GSHMEM_HOST_DEVICE /* a grid that is asked for may be larger than those that usually run */
+    error = gshmem_host_cooperative_blocks(&fit, func, (int)(block.x * block.y * block.z));
+    if (error)
+        return gshmem_path_cuda(call, (int)error, cudaGetErrorString(error));
+#endif
     const unsigned long long blocks = (unsigned long long)grid->x * grid->y * grid->z;
     return fit == 0 || blocks > (unsigned)fit ? gshmem_path_too_many_blocks(blocks, fit)
                                               : GSHMEM_OK;

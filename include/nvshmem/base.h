@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "gshmem.h"
 
@@ -15,11 +17,11 @@
 #include "gshmem/host_device/cuda_runtime_api.h" /* a host source of a program for the host
                                                     device */
 #endif
-/* For cuMemCreate and the other functions for symmetric buffers. nvcc takes long to compile it.
- * Therefore sources for GPUs that call the driver include it themselves. */
-#if !defined(__NVCC__) && __has_include(<cuda.h>)
+/* For cuMemCreate and the other functions for symmetric buffers, and because programs rely on
+ * it. */
+#if __has_include(<cuda.h>)
 #include <cuda.h>
-#elif !defined(__NVCC__) && !__has_include(<cuda_runtime_api.h>)
+#elif !__has_include(<cuda_runtime_api.h>)
 #include "gshmem/host_device/cuda.h"
 #endif
 #if defined(__cplusplus) && !defined(GSHMEM_NO_HALF) && __has_include(<cuda_fp16.h>) && \
@@ -81,6 +83,18 @@ enum {
     NVSHMEMX_ERROR_GPU_NOT_SELECTED = 1000, /* which no function returns */
     NVSHMEMX_ERROR_SENTINEL = INT_MAX
 };
+
+/* How NVSHMEM's tests and examples say that something went wrong. */
+#define NVSHMEMI_ERROR_PRINT(...)                                                                  \
+    do {                                                                                           \
+        fprintf(stderr, "%s:%s:%d: ", __FILE__, __func__, __LINE__);                               \
+        fprintf(stderr, __VA_ARGS__);                                                              \
+    } while (0)
+#define NVSHMEMI_ERROR_EXIT(...)                                                                   \
+    do {                                                                                           \
+        NVSHMEMI_ERROR_PRINT(__VA_ARGS__);                                                         \
+        exit(-1);                                                                                  \
+    } while (0)
 
 /* The name of a status above; for GSHMEM's other statuses, what gshmem_status_text says. */
 static inline const char *nvshmemx_status_string(int status)

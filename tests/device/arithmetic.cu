@@ -296,6 +296,98 @@ static void check_rounding()
 
 /* ---- Sines of turns ---- */
 
+/* ---- To floating types, in each rounding mode: a bound is the last value of the type on its side ---- */
+
+#define TO_FLOATING(name, from, to)                                                                \
+    __global__ void round_##name(const from *x, to *out, int n)                                    \
+    {                                                                                              \
+        for (int i = threadIdx.x; i < n; i += blockDim.x) {                                        \
+            out[4 * i] = __##name##_rn(x[i]);                                                      \
+            out[4 * i + 1] = __##name##_rz(x[i]);                                                  \
+            out[4 * i + 2] = __##name##_rd(x[i]);                                                  \
+            out[4 * i + 3] = __##name##_ru(x[i]);                                                  \
+        }                                                                                          \
+    }
+TO_FLOATING(int2float, int, float)
+TO_FLOATING(uint2float, unsigned, float)
+TO_FLOATING(ll2float, long long, float)
+TO_FLOATING(ull2float, unsigned long long, float)
+TO_FLOATING(ll2double, long long, double)
+TO_FLOATING(ull2double, unsigned long long, double)
+TO_FLOATING(double2float, double, float)
+
+template <class From, class To>
+static void check_floating(const char *name, void (*kernel)(const From *, To *, int), const From *x, int n)
+{
+    To *out = shared_array<To>(4 * n);
+
+    kernel<<<1, MANY>>>(x, out, n);
+    CHECK_LAUNCH();
+    for (int i = 0; i < n; i++) {
+        const To nearest = out[4 * i], zero = out[4 * i + 1], down = out[4 * i + 2], up = out[4 * i + 3];
+        const long double value = (long double)x[i];
+        const bool exact = down == up;
+        if (nearest != (To)x[i] || (long double)down > value || (long double)up < value ||
+            (exact ? (long double)down != value : up != std::nextafter(down, (To)INFINITY)) ||
+            zero != (value < 0 ? up : down))
+            CHECK_FAIL("%s of %La: nearest %a, to zero %a, down %a, up %a", name, value, (double)nearest, (double)zero,
+                       (double)down, (double)up);
+    }
+    CHECK_CUDA(cudaFree(out));
+}
+
+/* Powers of two and the whole numbers beside them, of both signs where the type has two. */
+template <class From, class To> static void check_wholes(const char *name, void (*kernel)(const From *, To *, int))
+{
+    const int bits = 8 * sizeof(From);
+    From *x = shared_array<From>(6 * bits);
+    int n = 0;
+
+    for (int bit = 0; bit < bits; bit++) {
+        for (int beside = -1; beside <= 1; beside++) {
+            x[n++] = (From)(((unsigned long long)1 << bit) + beside);
+            x[n++] = (From)(0 - ((unsigned long long)1 << bit) + beside);
+        }
+    }
+    check_floating(name, kernel, x, n);
+    CHECK_CUDA(cudaFree(x));
+}
+
+static void check_to_floating()
+{
+    static const double doubles[] = {0, 1, 0.1, 1.0 / 3, 16777217, 1e20, 0x1.fffffep127, 0x1.ffffffp127, 1e300, 1e-40, 1e-300};
+    const int n = 2 * sizeof doubles / sizeof doubles[0];
+    double *x = shared_array<double>(n);
+
+    check_wholes("__int2float", round_int2float);
+    check_wholes("__uint2float", round_uint2float);
+    check_wholes("__ll2float", round_ll2float);
+    check_wholes("__ull2float", round_ull2float);
+    check_wholes("__ll2double", round_ll2double);
+    check_wholes("__ull2double", round_ull2double);
+    for (int i = 0; i < n; i++)
+        x[i] = i % 2 ? -doubles[i / 2] : doubles[i / 2];
+    check_floating("__double2float", round_double2float, x, n);
+    CHECK_CUDA(cudaFree(x));
+}
+
+__global__ void extremes(long long *out)
+{
+    out[0] = llmin(-5LL, 3LL), out[1] = llmax(-5LL, 3LL);
+    out[2] = ullmin(~0ULL, 3ULL) == 3, out[3] = ullmax(~0ULL, 3ULL) == ~0ULL;
+    out[4] = umin(~0u, 3u) == 3, out[5] = umax(~0u, 3u) == ~0u;
+}
+
+static void check_extremes()
+{
+    long long *out = shared_array<long long>(6);
+
+    extremes<<<1, 1>>>(out);
+    CHECK_LAUNCH();
+    CHECK(out[0] == -5 && out[1] == 3 && out[2] && out[3] && out[4] && out[5]);
+    CHECK_CUDA(cudaFree(out));
+}
+
 __global__ void turn(const double *x, double *out, int n)
 {
     for (int i = threadIdx.x; i < n; i += blockDim.x) {
@@ -347,6 +439,8 @@ static void check_turns()
 int main()
 {
     check_integers();
+    check_to_floating();
+    check_extremes();
     check_small_integers<__half>();
     check_small_integers<__nv_bfloat16>();
     check_comparisons<__half, __half2>();

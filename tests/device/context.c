@@ -72,17 +72,43 @@ static void stacks_apart(struct stack_pool *pool)
     stack_give(pool, b);
 }
 
+/* Stacks that one large launch needed go back to the system, when all are free. */
+static void trimmed(void)
+{
+    enum { GUARDED = 300, MANY = 2000 };
+    struct stack_pool pool;
+    struct stack *taken;
+
+    stack_pool_init(&pool, 20000, GUARDED);
+    CHECK(stack_reserve(&pool, MANY));
+    taken = stack_take(&pool);
+    stack_pool_trim(&pool);
+    CHECK(pool.made >= MANY); /* one is in use */
+    stack_give(&pool, taken);
+    stack_pool_trim(&pool);
+    CHECK(pool.made >= GUARDED && pool.made < 2 * GUARDED);
+    CHECK_EQ(pool.free, pool.made);
+    for (unsigned i = pool.made; i > 0; i--) {
+        taken = stack_take(&pool);
+        CHECK(taken);
+        memset(taken->low, 1, taken->size);
+    }
+    CHECK(!pool.first && pool.free == 0);
+    stack_pool_free(&pool);
+}
+
 int main(void)
 {
     struct stack_pool pool;
 
     context_adopt(&home);
-    stack_pool_init(&pool, 20000);
+    stack_pool_init(&pool, 20000, 16384);
     CHECK(pool.stack_size >= 20000 && pool.stack_size % 4096 == 0);
     for (int i = 0; i < 3; i++)
         switches(&pool);
     CHECK(pool.made >= FIBERS && pool.made < 2 * FIBERS);
     stacks_apart(&pool);
     stack_pool_free(&pool);
+    trimmed();
     return 0;
 }

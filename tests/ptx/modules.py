@@ -110,7 +110,24 @@ def one_text_open_and_loaded(library):
     return found + [count(machine, machine.function(again, "count"), 1)]
 
 
+def files_of_modules(library):
+    """cuModuleLoad: a file of PTX; one that is missing; of GPU code alone; a fat binary that ends early; none at all."""
+    machine, module = Machine(library), ctypes.c_void_p()
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "module")
+        for content in (None, b"\x7fELF" + bytes(60), bytes.fromhex("50ed55ba0100100000f0000000000000"), b"", b"none",
+                        (HEADER + COUNTER).encode()):
+            if content is not None:
+                with open(path, "wb") as file:
+                    file.write(content)
+            found.append(machine.cuda.cuModuleLoad(ctypes.byref(module), path.encode()))
+    found.append(machine.cuda.cuModuleLoad(ctypes.byref(module), None))
+    return found + [count(machine, machine.function(module, "count"), 1)]
+
+
 CASES = {
+    files_of_modules: [301, 801, 200, 200, 200, 0, 1, 100],
     one_text_in_two_files: [100, 100, 101, 101],
     one_text_loaded_by_threads: [100, 100, 100],
     bytes_of_all_kinds: [100],

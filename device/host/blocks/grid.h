@@ -23,8 +23,11 @@ enum {
     STEPS_BEFORE_YIELD = 24,                 /* atomic operations between two yields */
     SHARED_DEFAULT = 48 << 10,     /* dynamic shared memory without asking for more */
     SHARED_MAX = 227 << 10,        /* of one block */
-    RESIDENT_THREADS_MAX = 16384,  /* of all workers: what address space and mappings allow */
+    RESIDENT_THREADS_MAX = 16384,  /* of all workers */
     RESIDENT_BLOCKS_MAX = 256,     /* of one worker */
+    COOPERATIVE_THREADS_MAX = 128 << 10, /* of all workers, with a cooperative launch */
+    COOPERATIVE_THREAD_BYTES = 16 << 10, /* that each is expected to touch of its stack, at most */
+    COOPERATIVE_BLOCKS_MAX = 4096,       /* of one worker */
 };
 
 struct worker;

@@ -14,13 +14,22 @@ enum { IDLE_SPIN_NS = 20000 }; /* a worker without work looks this long before i
 struct pool pool = {
     .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .end = &pool.grids};
 
-/* How many more blocks of `threads` threads fit here. */
-static unsigned pool_room(struct worker *w, unsigned threads)
+static unsigned pool_rest(unsigned most, atomic_uint *taken)
 {
+    const unsigned now = atomic_load_explicit(taken, memory_order_relaxed);
+
+    return now < most ? most - now : 0; /* a cooperative launch may have taken more */
+}
+
+/* How many more blocks of the grid fit here. */
+static unsigned pool_room(struct worker *w, const struct grid *grid)
+{
+    const struct capacity *c = &pool.capacity;
     unsigned by_blocks =
-        pool.capacity.blocks - atomic_load_explicit(&w->blocks, memory_order_relaxed);
+        pool_rest(grid->cooperative ? c->cooperative_blocks : c->blocks, &w->blocks);
     unsigned by_threads =
-        (pool.capacity.threads - atomic_load_explicit(&w->threads, memory_order_relaxed)) / threads;
+        pool_rest(grid->cooperative ? c->cooperative_threads : c->threads, &w->threads) /
+        grid_threads(grid);
 
     return by_blocks < by_threads ? by_blocks : by_threads;
 }
@@ -65,7 +74,7 @@ static bool pool_fits_at_once(const struct grid *grid)
     if (pool.cooperative)
         return false;
     for (unsigned i = 0; i < pool.capacity.workers; i++)
-        all += pool_room(&pool.workers[i], grid_threads(grid));
+        all += pool_room(&pool.workers[i], grid);
     return all >= grid->blocks;
 }
 
@@ -76,7 +85,7 @@ static void pool_reserve(struct grid *grid)
     for (uint64_t left = grid->blocks, i = 0; left; i++) {
         struct worker *w = &pool.workers[i % pool.capacity.workers];
 
-        if (pool_room(w, grid_threads(grid))) {
+        if (pool_room(w, grid)) {
             pool_take_room(w, grid_threads(grid));
             w->reserved++;
             left--;
@@ -103,7 +112,7 @@ static void pool_unreserve(void)
 static bool pool_can_give(struct worker *w, struct grid *grid)
 {
     if (!grid->cooperative)
-        return pool_room(w, grid_threads(grid)) > 0;
+        return pool_room(w, grid) > 0;
     if (pool_fits_at_once(grid))
         pool_reserve(grid);
     return grid == pool.cooperative && w->reserved;

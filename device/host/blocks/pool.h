@@ -4,9 +4,12 @@
 
 #include "device/host/blocks/grid.h"
 
-/* How much fits at once. */
+/* How much fits at once. Blocks of a cooperative launch wait for each other, so that all of them
+ * have to fit: such a launch gets more room, as far as memory has it. Others are done in waves. */
 struct capacity {
-    unsigned workers, threads, blocks; /* the last two for each worker */
+    unsigned workers;
+    unsigned threads, blocks; /* of each worker; below with a cooperative launch */
+    unsigned cooperative_threads, cooperative_blocks;
     size_t stack_size;
 };
 

@@ -146,6 +146,7 @@ static void *worker_main(void *argument)
             w->self = NULL;
         } else if (!w->first && !w->starting) {
             atomic_store(&w->busy, false);
+            stack_pool_trim(&w->stacks);
             open = pool_wait_for_grid(w);
         }
     }
@@ -157,6 +158,15 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
+/* As many as the stacks of have room in a quarter of the machine's memory. */
+static unsigned cooperative_threads(void)
+{
+    const uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES);
+    const uint64_t most = pages * (uint64_t)sysconf(_SC_PAGESIZE) / 4 / COOPERATIVE_THREAD_BYTES;
+
+    return most < COOPERATIVE_THREADS_MAX ? (unsigned)most : COOPERATIVE_THREADS_MAX;
+}
+
 static struct capacity capacity_here(void)
 {
     cpu_set_t cpus;
@@ -166,11 +176,15 @@ static struct capacity capacity_here(void)
     if (!n)
         n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
     unsigned threads = (under_tsan() ? RESIDENT_THREADS_TSAN : RESIDENT_THREADS_MAX) / n;
+    unsigned cooperative = under_tsan() ? RESIDENT_THREADS_TSAN / n : cooperative_threads() / n;
 
+    threads = threads > BLOCK_THREADS_MAX ? threads : BLOCK_THREADS_MAX;
     return (struct capacity){
         .workers = n,
-        .threads = threads > BLOCK_THREADS_MAX ? threads : BLOCK_THREADS_MAX,
+        .threads = threads,
         .blocks = RESIDENT_BLOCKS_MAX,
+        .cooperative_threads = cooperative > threads ? cooperative : threads,
+        .cooperative_blocks = COOPERATIVE_BLOCKS_MAX,
         .stack_size = under_tsan() || under_asan() ? 4 * stack : stack,
     };
 }
@@ -182,7 +196,7 @@ static bool worker_start(struct worker *w, unsigned number)
 
     w->number = number;
     w->thread_main = worker_thread_main;
-    stack_pool_init(&w->stacks, pool.capacity.stack_size);
+    stack_pool_init(&w->stacks, pool.capacity.stack_size, pool.capacity.threads);
     thread_signals_blocked(&all);
     sigdelset(&all, SIGURG); /* the watch's */
     pthread_sigmask(SIG_SETMASK, &all, &before);

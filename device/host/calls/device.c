@@ -17,6 +17,8 @@ enum {
     GRID_YZ_MAX = 65535,
     BLOCK_Z_MAX = 64,
     CONSTANT_BYTES = 64 << 10,
+    PCI_DOMAIN = 0xffff, /* of no device of the machine */
+    PCI_DEVICES = 32,    /* of a bus */
 };
 
 static size_t memory_bytes(int what)
@@ -68,9 +70,53 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         .concurrentManagedAccess = 1,
         .pageableMemoryAccess = 1,
         .cooperativeLaunch = 1,
+        .pciDomainID = PCI_DOMAIN,
+        .pciBusID = device / PCI_DEVICES,
+        .pciDeviceID = device % PCI_DEVICES,
+        .memPitch = GRID_MAX,
+        .textureAlignment = 512,
+        .deviceOverlap = 1,
+        .streamPrioritiesSupported = 1,
+        .regsPerMultiprocessor = 65536,
+        .hostNativeAtomicSupported = 1,
+        .singleToDoublePrecisionPerfRatio = 2,
+        .computePreemptionSupported = 1,
+        .canUseHostPointerForRegisteredMem = 1,
+        .pageableMemoryAccessUsesHostPageTables = 1,
+        .directManagedMemAccessFromHost = 1,
+        .hostRegisterSupported = 1,
+        .deviceNumaId = -1,
+        .hostNumaId = -1,
     };
     snprintf(properties->name, sizeof properties->name, "GSHMEM host device, %u thread%s",
              c.workers, c.workers == 1 ? "" : "s");
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int device)
+{
+    char id[16];
+
+    if (!device_exists(device))
+        return report_error(cudaErrorInvalidDevice);
+    int n = snprintf(id, sizeof id, "%04x:%02x:%02x.0", PCI_DOMAIN, (unsigned)device / PCI_DEVICES,
+                     (unsigned)device % PCI_DEVICES);
+    if (!text || bytes <= n)
+        return report_error(cudaErrorInvalidValue);
+    memcpy(text, id, (size_t)n + 1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text)
+{
+    unsigned domain, bus, number;
+
+    if (!device || !text)
+        return report_error(cudaErrorInvalidValue);
+    if (sscanf(text, "%x:%x:%x", &domain, &bus, &number) != 3 || domain != PCI_DOMAIN ||
+        number >= PCI_DEVICES || bus > 255 || !device_exists((int)(bus * PCI_DEVICES + number)))
+        return report_error(cudaErrorInvalidDevice);
+    *device = (int)(bus * PCI_DEVICES + number);
     return cudaSuccess;
 }
 

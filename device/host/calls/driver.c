@@ -1,7 +1,10 @@
 /* The part of CUDA's driver API that programs need to make memory with cuMemCreate, and register it
  * as symmetric: what can be wrong with arguments. memory/virtual.c does the rest. */
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 #include "device/host/calls/devices.h"
@@ -24,6 +27,14 @@ static const struct {
     {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
     {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+    {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+    {CUDA_ERROR_FILE_NOT_FOUND, "CUDA_ERROR_FILE_NOT_FOUND", "file not found"},
+    {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
+     "too many blocks in cooperative launch"},
     {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
@@ -75,6 +86,71 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
         return value ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
     *value = attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
     return CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+    if (!version)
+        return CUDA_ERROR_INVALID_VALUE;
+    *version = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char *name, int bytes, CUdevice device)
+{
+    struct cudaDeviceProp p;
+
+    if (!name || bytes < 1)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (cudaGetDeviceProperties(&p, device))
+        return CUDA_ERROR_INVALID_DEVICE;
+    snprintf(name, (size_t)bytes, "%s", p.name);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+    struct cudaDeviceProp p;
+
+    if (!bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (cudaGetDeviceProperties(&p, device))
+        return CUDA_ERROR_INVALID_DEVICE;
+    *bytes = p.totalGlobalMem;
+    return CUDA_SUCCESS;
+}
+
+/* ---- Contexts: a device's number and one, in the place of an address ---- */
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    if (!context || !device_exists(device))
+        return context ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+    *context = (CUcontext)((uintptr_t)device + 1);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+    return device_exists(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuCtxGetCurrent(CUcontext *context)
+{
+    int device;
+
+    return cudaGetDevice(&device) == cudaSuccess ? cuDevicePrimaryCtxRetain(context, device)
+                                                 : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+    const uintptr_t number = (uintptr_t)context;
+
+    /* None is current after NULL, which has no meaning here. */
+    return number == 0 || (number <= INT_MAX && cudaSetDevice((int)number - 1) == cudaSuccess)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
 }
 
 static bool driver_accepts(const CUmemAllocationProp *prop)

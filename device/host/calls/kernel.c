@@ -153,6 +153,13 @@ static unsigned blocks_at_once(const struct capacity *c, unsigned threads)
     return n < c->blocks ? n : c->blocks;
 }
 
+static unsigned cooperative_at_once(const struct capacity *c, unsigned threads)
+{
+    unsigned n = threads ? c->cooperative_threads / threads : 0;
+
+    return n < c->cooperative_blocks ? n : c->cooperative_blocks;
+}
+
 /* What is wrong with a launch, said where it takes more than an error's name to know. */
 static cudaError_t kernel_check(const struct gshmem_host_kernel *kernel,
                                 const struct configuration *c)
@@ -184,11 +191,11 @@ static cudaError_t kernel_check(const struct gshmem_host_kernel *kernel,
         return cudaErrorInitializationError;
     }
     if (c->cooperative &&
-        blocks > (uint64_t)blocks_at_once(&capacity, threads) * capacity.workers) {
+        blocks > (uint64_t)cooperative_at_once(&capacity, threads) * capacity.workers) {
         log_error("kernel %s: a cooperative launch of %llu blocks of %u threads; %u of them fit at "
-                  "once (more with GSHMEM_HOST_THREADS)",
+                  "once into the memory of this machine",
                   kernel->name, (unsigned long long)blocks, threads,
-                  blocks_at_once(&capacity, threads) * capacity.workers);
+                  cooperative_at_once(&capacity, threads) * capacity.workers);
         return cudaErrorCooperativeLaunchTooLarge;
     }
     return device_error();
@@ -343,6 +350,20 @@ cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache conf
     if (!kernel_find(function))
         return report_error(cudaErrorInvalidDeviceFunction);
     return config > cudaFuncCachePreferEqual ? report_error(cudaErrorInvalidValue) : cudaSuccess;
+}
+
+cudaError_t gshmem_host_cooperative_blocks(int *blocks, const void *function, int threads)
+{
+    struct capacity capacity;
+
+    if (!kernel_find(function))
+        return report_error(cudaErrorInvalidDeviceFunction);
+    if (!blocks || threads <= 0 || threads > BLOCK_THREADS_MAX)
+        return report_error(cudaErrorInvalidValue);
+    if (!workers_start(&capacity))
+        return report_error(cudaErrorInitializationError);
+    *blocks = (int)(cooperative_at_once(&capacity, (unsigned)threads) * capacity.workers);
+    return cudaSuccess;
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,

@@ -24,11 +24,12 @@ struct stack_slab {
     struct stack stacks[SLAB_STACKS];
 };
 
-void stack_pool_init(struct stack_pool *pool, size_t stack_size)
+void stack_pool_init(struct stack_pool *pool, size_t stack_size, unsigned guarded)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-    *pool = (struct stack_pool){.stack_size = (stack_size + page - 1) / page * page};
+    *pool = (struct stack_pool){.stack_size = (stack_size + page - 1) / page * page,
+                                .guarded = guarded};
 }
 
 static void push_first(struct stack_pool *pool, struct stack *stack)
@@ -40,8 +41,9 @@ static void push_first(struct stack_pool *pool, struct stack *stack)
     pool->free++;
 }
 
-/* One mapping, then a guard page below each stack. The stacks begin at different places of their
- * pages, or the frames of all threads of a block would want the same few sets of the cache. */
+/* One mapping, then a guard page below each stack, or below the first alone. The stacks begin at
+ * different places of their pages, or the frames of all threads of a block would want the same few
+ * sets of the cache. */
 static bool add_slab(struct stack_pool *pool)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -60,7 +62,8 @@ static bool add_slab(struct stack_pool *pool)
     for (int i = SLAB_STACKS - 1; i >= 0; i--) {
         char *guard = (char *)slab->memory + (size_t)i * stride;
         /* Without a guard (too many mappings) an overflow runs into the stack below. */
-        (void)!mprotect(guard, page, PROT_NONE);
+        if (i == 0 || pool->made < pool->guarded)
+            (void)!mprotect(guard, page, PROT_NONE);
         slab->stacks[i].low = guard + page;
         slab->stacks[i].size = pool->stack_size - (unsigned)i % COLOURS * COLOUR_BYTES;
         if (under_tsan()) /* who makes it happens before it: not a CUDA thread, then */
@@ -105,19 +108,39 @@ void stack_give(struct stack_pool *pool, struct stack *stack)
     pool->last = stack;
 }
 
+/* Frees the newest; none of its stacks is in use. */
+static void free_slab(struct stack_pool *pool)
+{
+    struct stack_slab *slab = pool->slabs;
+
+    pool->slabs = slab->next;
+    pool->made -= SLAB_STACKS;
+    for (int i = 0; i < SLAB_STACKS; i++) {
+        if (slab->stacks[i].tsan)
+            __tsan_destroy_fiber(slab->stacks[i].tsan);
+    }
+    munmap(slab->memory, slab->bytes);
+    free(slab);
+}
+
+void stack_pool_trim(struct stack_pool *pool)
+{
+    if (pool->made < pool->guarded + SLAB_STACKS || pool->free != pool->made)
+        return;
+    while (pool->made >= pool->guarded + SLAB_STACKS)
+        free_slab(pool);
+    pool->first = pool->last = NULL;
+    pool->free = 0;
+    for (struct stack_slab *slab = pool->slabs; slab; slab = slab->next) {
+        for (int i = SLAB_STACKS - 1; i >= 0; i--)
+            push_first(pool, &slab->stacks[i]);
+    }
+}
+
 void stack_pool_free(struct stack_pool *pool)
 {
-    while (pool->slabs) {
-        struct stack_slab *slab = pool->slabs;
-
-        pool->slabs = slab->next;
-        for (int i = 0; i < SLAB_STACKS; i++) {
-            if (slab->stacks[i].tsan)
-                __tsan_destroy_fiber(slab->stacks[i].tsan);
-        }
-        munmap(slab->memory, slab->bytes);
-        free(slab);
-    }
+    while (pool->slabs)
+        free_slab(pool);
     pool->first = pool->last = NULL;
 }
 

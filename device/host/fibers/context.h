@@ -28,15 +28,17 @@ struct stack {
 #endif
 };
 
-/* Stacks with a guard page each, mapped some hundred at a time and kept for the next launch. */
+/* Stacks, mapped some hundred at a time and kept for the next launch. The first have a guard page
+ * each; each of those costs the process two of its mappings, of which it may have some 65,000.
+ * Beyond `guarded`, one in some hundred has a guard. */
 struct stack_pool {
     struct stack *first, *last; /* free */
     struct stack_slab *slabs;
     size_t stack_size;
-    unsigned made, free;
+    unsigned made, free, guarded;
 };
 
-void stack_pool_init(struct stack_pool *pool, size_t stack_size);
+void stack_pool_init(struct stack_pool *pool, size_t stack_size, unsigned guarded);
 /* Sees to it that so many can be taken; false: no memory. To be called on an OS thread's own stack:
  * for ThreadSanitizer, what that has done happens before what the new stacks will do. */
 bool stack_reserve(struct stack_pool *pool, unsigned count);
@@ -44,6 +46,8 @@ bool stack_reserve(struct stack_pool *pool, unsigned count);
  * late as possible; otherwise as early, while it is in the cache. */
 struct stack *stack_take(struct stack_pool *pool);
 void stack_give(struct stack_pool *pool, struct stack *stack);
+/* Gives stacks beyond `guarded` back to the system, if none is in use: one launch needed them. */
+void stack_pool_trim(struct stack_pool *pool);
 void stack_pool_free(struct stack_pool *pool);
 
 /* Makes this record stand for the stack the caller runs on. */

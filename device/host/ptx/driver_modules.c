@@ -19,6 +19,8 @@
 
 extern char **environ;
 
+enum { FAT_BINARY_HEAD = 16 }; /* bytes, with the number of those that follow it */
+
 struct CUmod_st {
     void *library; /* of dlopen; NULL: the translation is in the program itself */
     struct gshmem_host_ptx_module *module;
@@ -185,6 +187,66 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
     }
     *out = made;
     return CUDA_SUCCESS;
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule *out, const void *image)
+{
+    return cuModuleLoadData(out, image);
+}
+
+/* A file's bytes with a zero behind them, to be freed; NULL: it cannot be read, with errno. */
+static char *read_image(const char *path, size_t *bytes)
+{
+    FILE *file = fopen(path, "re");
+    char *image = NULL;
+    long end;
+
+    if (!file)
+        return NULL;
+    if (fseek(file, 0, SEEK_END) == 0 && (end = ftell(file)) >= 0 &&
+        fseek(file, 0, SEEK_SET) == 0 && (image = calloc(1, (size_t)end + FAT_BINARY_HEAD))) {
+        *bytes = fread(image, 1, (size_t)end, file);
+        if (*bytes != (size_t)end) {
+            free(image);
+            image = NULL;
+        }
+    }
+    fclose(file);
+    return image;
+}
+
+/* Whether a fat binary ends within so many bytes: its head has the bytes of what follows it. */
+static bool fat_binary_is_whole(const char *image, size_t bytes)
+{
+    uint64_t rest;
+
+    memcpy(&rest, image + 8, sizeof rest);
+    return bytes >= FAT_BINARY_HEAD && rest <= bytes - FAT_BINARY_HEAD;
+}
+
+CUresult cuModuleLoad(CUmodule *out, const char *path)
+{
+    size_t bytes, text_bytes;
+    CUresult result;
+
+    if (!out || !path)
+        return CUDA_ERROR_INVALID_VALUE;
+    char *image = read_image(path, &bytes);
+    if (!image)
+        return errno == ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_FILE_NOT_FOUND;
+    const bool fat = memcmp(image, "\x50\xed\x55\xba", 4) == 0;
+    if (fat && !fat_binary_is_whole(image, bytes)) {
+        result = CUDA_ERROR_INVALID_IMAGE;
+    } else if ((fat || memcmp(image, "\177ELF", 4) == 0) && !text_of(image, &text_bytes)) {
+        log_error("%s has code of GPUs and no PTX that could be translated: the host device runs "
+                  "kernels of nvcc's as PTX alone (nvcc -ptx, or gshmemcc --device=ptx)",
+                  path);
+        result = CUDA_ERROR_NOT_SUPPORTED;
+    } else {
+        result = cuModuleLoadData(out, image);
+    }
+    free(image);
+    return result;
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned options, int *option,

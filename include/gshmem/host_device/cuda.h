@@ -4,6 +4,7 @@
 #ifndef GSHMEM_HOST_DEVICE_CUDA_H
 #define GSHMEM_HOST_DEVICE_CUDA_H
 
+#include "toolkit.h"
 #include "gshmem_names_begin.h"
 
 #include <stddef.h>
@@ -22,6 +23,7 @@ typedef enum cudaError_enum {
     CUDA_ERROR_INVALID_DEVICE = 101,
     CUDA_ERROR_INVALID_IMAGE = 200,
     CUDA_ERROR_INVALID_PTX = 218,
+    CUDA_ERROR_FILE_NOT_FOUND = 301,
     CUDA_ERROR_INVALID_HANDLE = 400,
     CUDA_ERROR_NOT_FOUND = 500,
     CUDA_ERROR_LAUNCH_FAILED = 719,
@@ -32,6 +34,7 @@ typedef enum cudaError_enum {
 
 typedef unsigned long long CUdeviceptr;
 typedef int CUdevice;
+typedef struct CUctx_st *CUcontext;
 typedef unsigned long long CUmemGenericAllocationHandle;
 
 typedef enum CUdevice_attribute_enum {
@@ -101,6 +104,16 @@ CUresult cuDeviceGetCount(int *count);
 CUresult cuDeviceGet(CUdevice *device, int ordinal);
 CUresult cuCtxGetDevice(CUdevice *device);
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device);
+CUresult cuDeviceGetName(char *name, int bytes, CUdevice device);
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device);
+#define cuDeviceTotalMem cuDeviceTotalMem_v2
+CUresult cuDriverGetVersion(int *version);
+/* A device's context is always there: these choose the device, as cudaSetDevice does. */
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
+#define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
+CUresult cuCtxGetCurrent(CUcontext *context);
+CUresult cuCtxSetCurrent(CUcontext context);
 
 CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop,
                                        CUmemAllocationGranularity_flags option);
@@ -122,6 +135,10 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 
+/* A file of PTX, or a fat binary with PTX in it. CUDA_ERROR_NOT_SUPPORTED: it has code of GPUs
+ * alone, which no CPU runs. */
+CUresult cuModuleLoad(CUmodule *module, const char *file);
+CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image);
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned options, int *option,
                             void **value);

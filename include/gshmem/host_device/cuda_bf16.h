@@ -2,6 +2,8 @@
 #ifndef GSHMEM_HOST_DEVICE_CUDA_BF16_H
 #define GSHMEM_HOST_DEVICE_CUDA_BF16_H
 
+#define __CUDA_BF16_H__ /* as in toolkit.h */
+
 #include "gshmem_names_begin.h"
 
 #include "small_float.h"

@@ -105,6 +105,10 @@ enum cudaDeviceAttr {
     cudaDevAttrMaxBlocksPerMultiprocessor = 106
 };
 
+typedef struct CUuuid_st {
+    char bytes[16];
+} cudaUUID_t;
+
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
@@ -135,6 +139,33 @@ struct cudaDeviceProp {
     int pageableMemoryAccess;
     int cooperativeLaunch;
     int pciDomainID, pciBusID, pciDeviceID;
+    /* What else programs of CUDA 12 and 13 read; 0 where the host device has nothing of the kind */
+    cudaUUID_t uuid;
+    char luid[8];
+    unsigned luidDeviceNodeMask;
+    size_t memPitch, textureAlignment, texturePitchAlignment, surfaceAlignment;
+    int deviceOverlap, kernelExecTimeoutEnabled, computeMode, ECCEnabled, tccDriver;
+    int persistingL2CacheMaxSize, accessPolicyMaxWindowSize;
+    int streamPrioritiesSupported, globalL1CacheSupported, localL1CacheSupported;
+    int regsPerMultiprocessor;
+    int isMultiGpuBoard, multiGpuBoardGroupID, cooperativeMultiDeviceLaunch;
+    int hostNativeAtomicSupported, singleToDoublePrecisionPerfRatio, computePreemptionSupported;
+    int canUseHostPointerForRegisteredMem, pageableMemoryAccessUsesHostPageTables;
+    int directManagedMemAccessFromHost;
+    size_t reservedSharedMemPerBlock;
+    int hostRegisterSupported, hostRegisterReadOnlySupported, sparseCudaArraySupported;
+    int timelineSemaphoreInteropSupported, memoryPoolsSupported, deferredMappingCudaArraySupported;
+    unsigned memoryPoolSupportedHandleTypes, gpuDirectRDMAFlushWritesOptions;
+    int gpuDirectRDMASupported, gpuDirectRDMAWritesOrdering, ipcEventSupported, clusterLaunch;
+    int unifiedFunctionPointers, mpsEnabled, hostNumaMultinodeIpcSupported;
+    int deviceNumaConfig, deviceNumaId, hostNumaId;
+    unsigned gpuPciDeviceID, gpuPciSubsystemID;
+    int maxTexture1D, maxTexture1DMipmap, maxTexture1DLinear, maxTexture1DLayered[2];
+    int maxTexture2D[2], maxTexture2DMipmap[2], maxTexture2DLinear[3], maxTexture2DGather[2];
+    int maxTexture2DLayered[3], maxTexture3D[3], maxTexture3DAlt[3];
+    int maxTextureCubemap, maxTextureCubemapLayered[2];
+    int maxSurface1D, maxSurface1DLayered[2], maxSurface2D[2], maxSurface2DLayered[3];
+    int maxSurface3D[3], maxSurfaceCubemap, maxSurfaceCubemapLayered[2];
 };
 typedef struct cudaDeviceProp cudaDeviceProp;
 
@@ -143,6 +174,9 @@ cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
+/* "ffff:00:03.0" for device 3: no device of the machine has that domain. */
+cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int device);
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text);
 cudaError_t cudaDeviceSynchronize(void);
 /* Waits for all work and forgets that a kernel failed. */
 cudaError_t cudaDeviceReset(void);
@@ -369,6 +403,9 @@ cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 bl
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function);
 cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value);
 cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config);
+/* How many blocks a cooperative launch may have at most: more than run at once in other launches,
+ * as far as memory has room for their stacks. */
+cudaError_t gshmem_host_cooperative_blocks(int *blocks, const void *function, int threads);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
                                                           int threads, size_t shared);
 

@@ -115,6 +115,21 @@ GSHMEM_HOST_MIN_MAX_MIXED(unsigned long long, long long, unsigned long long)
 #undef GSHMEM_HOST_MIN_MAX
 #undef GSHMEM_HOST_MIN_MAX_MIXED
 
+/* The same by names for one type. */
+#define GSHMEM_HOST_MIN_MAX(least, most, type)                                                     \
+    static inline constexpr type least(type a, type b)                                             \
+    {                                                                                              \
+        return b < a ? b : a;                                                                      \
+    }                                                                                              \
+    static inline constexpr type most(type a, type b)                                              \
+    {                                                                                              \
+        return a < b ? b : a;                                                                      \
+    }
+GSHMEM_HOST_MIN_MAX(umin, umax, unsigned)
+GSHMEM_HOST_MIN_MAX(llmin, llmax, long long)
+GSHMEM_HOST_MIN_MAX(ullmin, ullmax, unsigned long long)
+#undef GSHMEM_HOST_MIN_MAX
+
 static inline float min(float a, float b)
 {
     return gshmem_host::least(a, b);
@@ -284,5 +299,51 @@ static inline float __double2float_rn(double x)
 {
     return (float)x;
 }
+
+namespace gshmem_host
+{
+
+/* The value of the floating type below x, where `rounded` is the one nearest to it; above; and
+ * towards 0. Exact is a type that has all values of both. An x beyond the largest value is rounded
+ * to that, or to infinity, as the direction says. */
+template <class Exact, class To> inline To downwards(Exact x, To rounded)
+{
+    return (Exact)rounded > x ? nextafter(rounded, (To)-INFINITY) : rounded;
+}
+
+template <class Exact, class To> inline To upwards(Exact x, To rounded)
+{
+    return (Exact)rounded < x ? nextafter(rounded, (To)INFINITY) : rounded;
+}
+
+template <class Exact, class To> inline To inwards(Exact x, To rounded)
+{
+    return x < 0 ? upwards(x, rounded) : downwards(x, rounded);
+}
+
+} /* namespace gshmem_host */
+
+/* To floating types in the other three rounding modes. */
+#define GSHMEM_HOST_ROUND(name, from, exact, to)                                                   \
+    static inline to __##name##_rz(from x)                                                         \
+    {                                                                                              \
+        return gshmem_host::inwards<exact, to>(x, (to)x);                                          \
+    }                                                                                              \
+    static inline to __##name##_rd(from x)                                                         \
+    {                                                                                              \
+        return gshmem_host::downwards<exact, to>(x, (to)x);                                        \
+    }                                                                                              \
+    static inline to __##name##_ru(from x)                                                         \
+    {                                                                                              \
+        return gshmem_host::upwards<exact, to>(x, (to)x);                                          \
+    }
+GSHMEM_HOST_ROUND(int2float, int, double, float)
+GSHMEM_HOST_ROUND(uint2float, unsigned, double, float)
+GSHMEM_HOST_ROUND(ll2float, long long, __int128, float)
+GSHMEM_HOST_ROUND(ull2float, unsigned long long, __int128, float)
+GSHMEM_HOST_ROUND(ll2double, long long, __int128, double)
+GSHMEM_HOST_ROUND(ull2double, unsigned long long, __int128, double)
+GSHMEM_HOST_ROUND(double2float, double, double, float)
+#undef GSHMEM_HOST_ROUND
 
 #endif

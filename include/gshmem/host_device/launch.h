@@ -157,9 +157,8 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
 }
 
 /* Blocks of 256 threads, or of `limit` if that is less; as many blocks as run at once. */
-template <class... P>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *blocks, int *threads,
-                                                      void (*function)(P...), size_t shared = 0,
+                                                      const void *function, size_t shared = 0,
                                                       int limit = 0)
 {
     int size = limit > 0 && limit < 256 ? limit : 256, each = 0, processors = 0;
@@ -173,6 +172,16 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *blocks, int *threads,
         *threads = size;
     }
     return error;
+}
+
+template <class... P>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *blocks, int *threads,
+                                                      void (*function)(P...), size_t shared = 0,
+                                                      int limit = 0)
+{
+    return cudaOccupancyMaxPotentialBlockSize(blocks, threads,
+                                              reinterpret_cast<const void *>(function), shared,
+                                              limit);
 }
 
 /* Typed allocation; access to __device__ variables, which are ordinary variables here. */

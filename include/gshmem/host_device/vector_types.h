@@ -2,6 +2,8 @@
 #ifndef GSHMEM_HOST_DEVICE_VECTOR_TYPES_H
 #define GSHMEM_HOST_DEVICE_VECTOR_TYPES_H
 
+#include "toolkit.h"
+
 #ifdef __cplusplus
 #define GSHMEM_HOST_MAKE(declaration) static inline constexpr declaration
 #else

@@ -1,0 +1,3 @@
+/* <device/nvshmem_device_macros.h>, which some programs include: all of the interface. */
+#include <nvshmem.h>
+#include <nvshmemx.h>

@@ -1,0 +1,3 @@
+/* <host/nvshmem_api.h>, which some programs include: all of the interface. */
+#include <nvshmem.h>
+#include <nvshmemx.h>
