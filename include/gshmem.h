@@ -24,6 +24,7 @@
 #include "gshmem/rma.h"
 #include "gshmem/atomic.h"
 #include "gshmem/stream.h"
+#include "gshmem/stats.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -26,6 +26,7 @@
 #include "runtime/node/kept.h"
 #include "runtime/node/node.h"
 #include "runtime/proxy/kernels.h"
+#include "runtime/stats/stats.h"
 #include "runtime/streams/stream.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
@@ -68,7 +69,12 @@ static gshmem_status_t leave_job(struct job *j, enum departure_way way)
 
     status = status ? status : met;
     network_expect_end(j->network);
+    counts_show(j);
     met = collective_finalize(j, "gshmem_finalize", way);
+    if (!met && j->stats->gathers) {
+        counts_report_job(j);
+        met = collective_finalize(j, "gshmem_finalize", way);
+    }
     if (met == GSHMEM_ERR_MISMATCH)
         let_others_say(j);
     if (met) { /* it has not synchronized with the others, and they must not wait for it */
@@ -76,6 +82,7 @@ static gshmem_status_t leave_job(struct job *j, enum departure_way way)
         network_fail(j);
         node_fail(j->node, j->pe);
     }
+    counts_report_own(j);
     status = status ? status : met;
     kernels_retire(j);
     if (j->device_heap) {

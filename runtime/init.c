@@ -13,6 +13,7 @@
 #include "runtime/life.h"
 #include "runtime/network/answer.h"
 #include "runtime/network/network.h"
+#include "runtime/stats/stats.h"
 #include "runtime/teams/context.h"
 #include "runtime/trace/trace.h"
 
@@ -33,6 +34,7 @@ static void init_leave_parent(void)
         context_leave_parent(job);
         network_leave_parent(job);
         trace_leave_parent();
+        stats_leave_parent(job->stats);
         answer_leave_parent(job);
     }
     parents_job = job;

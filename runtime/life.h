@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "gshmem.h"
@@ -29,6 +30,19 @@ extern struct life {
 
 /* Refuses objects of this process that were compiled with headers of another layout. */
 gshmem_status_t layout_check(void);
+
+/* ---- counts_shown.c ---- */
+
+/* Whether GSHMEM_STATS asks for a report. */
+bool counts_wanted(void);
+/* Bytes of a PE's system memory, from which PE 0 gets its counts. */
+size_t counts_shown_bytes(int n_pes);
+/* Before the round in which all PEs leave: shows this PE's counts. */
+void counts_show(struct job *j);
+/* After it: PE 0 reports for the job. The PEs must meet again before any of them leaves. */
+void counts_report_job(struct job *j);
+/* At the end of this PE: its own report, if it wants one and the job has none. */
+void counts_report_own(struct job *j);
 
 /* ---- start.c ---- */
 

@@ -41,6 +41,7 @@
 #include "runtime/operations/malloc.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/modules.h"
+#include "runtime/stats/stats.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
 #include "runtime/teams/multicast.h"
@@ -78,6 +79,7 @@ void life_free_job(struct job *j)
     map_close(j->map);
     blobs_close(j->blobs);
     pretend_no_more(j->pretended);
+    stats_free(j->stats);
     pthread_mutex_destroy(&j->lock);
     free(j);
 }
@@ -191,10 +193,16 @@ static gshmem_status_t exchange_failure(struct job *j, gshmem_status_t status)
     return fail_silently(status, "%s", text);
 }
 
-/* The page of what a PE's threads wait for is the last part of its system memory. */
+/* The last parts of a PE's system memory: the page of what its threads wait for, and behind it what
+ * it shows of its counts. */
 static size_t where_offset(const struct job *j)
 {
     return (j->departures->table + departures_system_bytes(j->n_pes) + 63) / 64 * 64;
+}
+
+static size_t counts_offset(const struct job *j)
+{
+    return (where_offset(j) + sizeof(struct where_page) + 63) / 64 * 64;
 }
 
 /* Publishes how to reach this PE, and learns what it needs to know of the others: one exchange of
@@ -203,14 +211,16 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
                                      struct rendezvous_address *leader)
 {
     struct bootstrap *b = j->bootstrap;
-    struct pe_blob own = {.machine = node_machine(), .cpus = node_cpus_digest()};
+    struct pe_blob own = {.machine = node_machine(),
+                          .cpus = node_cpus_digest(),
+                          .gathers_counts = j->stats->wanted};
     struct pe_blob theirs;
     gshmem_status_t status, found = data_find(j->data);
     gshmem_status_t split =
         pretend_nodes(j->pretended, b, (int)settings_number(SETTING_PRETENDED_NODES));
     bool alone = b->n_hosts == 1;
     const struct node_needs needs = {
-        .system_bytes = where_offset(j) + sizeof(struct where_page),
+        .system_bytes = counts_offset(j) + counts_shown_bytes(j->n_pes),
         .data_bytes = j->data->bytes + DATA_SPARE,
         .nic_heap = network_may_have_nics(b->n_hosts),
     };
@@ -224,7 +234,7 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
         return exchange_failure(j, status);
     own.data_segments = (uint32_t)j->data->n;
     own.data_digest = j->data->digest;
-    own.transport_bytes = (uint32_t)bytes;
+    own.transport_bytes = (uint16_t)bytes;
     bytes += offsetof(struct pe_blob, transport);
     if (alone && j->node->index != 0)
         bytes = 0; /* no PE will read it */
@@ -237,6 +247,7 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
     if (!alone && (status = blobs_fetch(j->blobs, 0, &theirs)))
         return status;
     j->number = number_of_job(&theirs, j->n_pes == 1); /* theirs: of PE 0 */
+    j->stats->gathers = theirs.gathers_counts;
     return alone ? GSHMEM_OK : compare_machines(j, own.machine, &theirs);
 }
 
@@ -307,6 +318,7 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     if ((status = node_share(j->node, &leader)) || (status = share_data(j)))
         return status;
     where_page_begin(j->node, where_offset(j), j->pe);
+    j->stats->shown_at = counts_offset(j);
     answer_start(j);
     crash_begin(j->pe);
     j->gpu_kernels = modules_any("cuda"); /* what has been loaded since may have brought some */
@@ -321,6 +333,8 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     if ((status = map_fill(j)) || (status = place_heap(j)))
         return status;
     start_trace(j);
+    j->observed = trace_is_on() || j->stats->wanted ||
+                  settings_number(SETTING_CHECK) == CHOICE_CHECK_MEMORY;
     if ((status = device_heap_start(j, network_await, symmetric_imported)) ||
         (status = network_start(j)) || (status = start_checks(j)) || (status = team_start(j)) ||
         (status = departures_start(j)))
@@ -409,7 +423,8 @@ gshmem_status_t life_start(const gshmem_init_attr_t *attr)
     }
 
     struct job *j = new_job(b, attr->thread_level);
-    if (!j) {
+    if (!j || !(j->stats = stats_new(b->n_pes, counts_wanted()))) {
+        free(j);
         life_let_go_of_starter(b);
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
     }
@@ -429,6 +444,8 @@ gshmem_status_t life_start(const gshmem_init_attr_t *attr)
         return status;
     }
     affinity_begin(j->node, b);
+    if ((status = stats_reset(j->stats))) /* what the start has done is not counted */
+        log_warn("the counts of this PE include its start");
     init_tell(j);
     life.given_status = -1;
     return GSHMEM_OK;

@@ -21,7 +21,7 @@
 
 struct device; /* device/device.h */
 
-#define TRANSPORT_VERSION     8
+#define TRANSPORT_VERSION     9
 #define TRANSPORT_KEY_BYTES   32
 #define TRANSPORT_ADDRESS_MAX 160 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
@@ -106,6 +106,14 @@ struct transport_request {
 /* How NICs reach device memory: those that can do neither of the others have it copied. */
 enum transport_way { TRANSPORT_BY_STAGING, TRANSPORT_BY_DMA_BUF, TRANSPORT_BY_PEERMEM };
 
+/* What the runtime counts of a transport, beside requests. */
+enum transport_event {
+    TRANSPORT_CONNECTED,   /* to a PE, for the first time; over several paths, once for each */
+    TRANSPORT_RECONNECTED, /* a path that had failed is in use again */
+    TRANSPORT_RETRIED,     /* an attempt to connect failed, and another one is made */
+    TRANSPORT_PATH_FAILED,
+};
+
 /* What the runtime lends to a transport, for as long as it is open. */
 struct transport_config {
     size_t size; /* of this struct */
@@ -173,7 +181,16 @@ struct transport_config {
      * else the number of parts on which they were placed in turn. */
     int turn, parts;
     int flushes; /* kernels see what NICs write to device memory only after the device's flush */
+    /* An event has happened that is counted. NULL: nobody counts. */
+    void (*count)(void *context, enum transport_event what);
 };
+
+static inline void transport_count(const struct transport_config *config,
+                                   enum transport_event what)
+{
+    if (config->count)
+        config->count(config->context, what);
+}
 
 struct transport {
     const struct transport_ops *ops;

@@ -82,6 +82,10 @@
       "missing; empty: nothing is traced")                                                         \
     X(TRACE_SIZE, NULL, SIZE, "16M", "1M..64G",                                                    \
       "of each PE's trace; where that is full, the oldest events are overwritten")                 \
+    X(STATS, NULL, STRING, "", NULL,                                                               \
+      "1: each operation is counted, and a table of the job's counts is printed at its end; a "    \
+      "file's name: the same as JSON (set it on all PEs); empty or 0: inline operations on "       \
+      "mapped memory are not counted, and nothing is printed")                                     \
     X(TRANSPORT, "NVSHMEM_REMOTE_TRANSPORT(ibrc=verbs)", CHOICE, "auto", (AUTO, TCP, VERBS),       \
       "how other nodes are reached; auto: by verbs where both have a NIC for it, else TCP")        \
     X(TCP_IF, NULL, STRING, "", NULL,                                                              \

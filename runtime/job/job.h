@@ -33,6 +33,7 @@ struct node;
 struct observer;
 struct queue_pairs;
 struct registrations;
+struct stats;
 struct symmetric;
 struct team;
 struct wait_hooks;
@@ -53,6 +54,10 @@ struct job {
                                     kernels */
     struct heap *heap;           /* objects in the symmetric heap in host memory */
     struct checked *checked;     /* the program's objects, for GSHMEM_CHECK=memory; else NULL */
+    struct stats *stats;         /* what this PE has done, in numbers */
+    bool observed;               /* GSHMEM_CHECK=memory, GSHMEM_TRACE or GSHMEM_STATS: the tables
+                                    that inline code reads say "not mapped", so that each operation
+                                    goes out of line */
     bool gpu_kernels;            /* a module of the program has kernels for GPUs */
     struct device *device;       /* where kernels run */
     int nic_way;                 /* an enum nic_way: how NICs access the device's memory, where

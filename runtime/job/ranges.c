@@ -4,28 +4,38 @@
 #include "runtime/base/log.h"
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
+#include "runtime/job/job.h"
+#include "runtime/stats/stats.h"
 #include "runtime/trace/trace.h"
 
 const struct device_ranges *ranges;
 static const struct device_ranges *profiler; /* a module, loaded once for all jobs */
 
-/* ---- In the trace, and for a profiler beside it ---- */
+/* ---- In the trace, in the counts, and for a profiler beside them ---- */
 
-static void begin_traced(const char *name)
+static void begin_observed(const char *name)
 {
+    const struct job *j = job;
+
     trace_event(TRACE_CALL, TRACE_NO_OP, -1, 0, trace_is_on() ? trace_name(name) : 0, 0);
+    if (j && j->stats->wanted)
+        stats_call_begin(j->stats, name);
     if (profiler)
         profiler->begin(name);
 }
 
-static void end_traced(void)
+static void end_observed(void)
 {
+    const struct job *j = job;
+
     if (profiler)
         profiler->end();
+    if (j && j->stats->wanted)
+        stats_call_end(j->stats);
     trace_event(TRACE_RETURN, TRACE_NO_OP, -1, 0, 0, 0);
 }
 
-static const struct device_ranges traced = {begin_traced, end_traced};
+static const struct device_ranges observed = {begin_observed, end_observed};
 
 /* ---- Both ---- */
 
@@ -46,7 +56,7 @@ static void find_profiler(void)
 void ranges_start(void)
 {
     find_profiler();
-    ranges = trace_is_on() ? &traced : profiler;
+    ranges = trace_is_on() || job->stats->wanted ? &observed : profiler;
 }
 
 void ranges_stop(void)

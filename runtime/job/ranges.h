@@ -1,4 +1,5 @@
-/* Marks calls for profilers, where GSHMEM_NVTX asks for it, and in the trace (GSHMEM_TRACE):
+/* Marks calls for profilers, where GSHMEM_NVTX asks for it, in the trace (GSHMEM_TRACE), and for
+ * the counts (GSHMEM_STATS):
  *
  *     RANGE("gshmem_barrier"); // to the end of the function
  *

@@ -11,6 +11,7 @@
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
 #include "runtime/memory/pages.h"
+#include "runtime/stats/stats.h"
 
 struct buffer {
     uintptr_t at;
@@ -184,6 +185,16 @@ static gshmem_status_t registration_pin(struct job *j, struct buffer b)
     return status;
 }
 
+static void registration_count(const struct job *j, size_t bytes)
+{
+    struct stats_block *counts = stats_mine(j->stats);
+
+    if (!counts)
+        return;
+    stats_add(counts, STATS_REGISTRATIONS, 1);
+    stats_add(counts, STATS_REGISTERED_BYTES, bytes);
+}
+
 gshmem_status_t gshmem_buffer_register(void *addr, size_t bytes)
 {
     const struct buffer b = {(uintptr_t)addr, bytes, false};
@@ -191,9 +202,13 @@ gshmem_status_t gshmem_buffer_register(void *addr, size_t bytes)
     bool of_device;
 
     if (status || (status = registration_check(job, addr, bytes, &of_device)) ||
-        (status = registration_add(job->registered, b)) || of_device)
+        (status = registration_add(job->registered, b)))
         return status;
-    return registration_pin(job, b);
+    if (!of_device)
+        status = registration_pin(job, b);
+    if (!status)
+        registration_count(job, bytes);
+    return status;
 }
 
 static void registration_unpin(struct job *j, struct buffer b)

@@ -21,7 +21,8 @@ struct pe_blob {
     uint64_t machine;                       /* the result of node_machine */
     uint64_t cpus;                          /* the result of node_cpus_digest */
     uint32_t data_segments;
-    uint32_t transport_bytes;
+    uint16_t transport_bytes;
+    uint16_t gathers_counts; /* PE 0's decides: whether the job ends with a report of its counts */
     unsigned char transport[TRANSPORT_ADDRESS_MAX];
 };
 _Static_assert(

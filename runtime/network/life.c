@@ -108,6 +108,19 @@ static int nic_distance(void *context, const char *device, const char **text)
     return network_distance(&((struct network *)context)->center, device, text);
 }
 
+/* With the lock held, as all calls of transports. */
+static void network_count_event(void *context, enum transport_event what)
+{
+    static const enum stats_value value[] = {
+        [TRANSPORT_CONNECTED] = STATS_CONNECTIONS,
+        [TRANSPORT_RECONNECTED] = STATS_RECONNECTIONS,
+        [TRANSPORT_RETRIED] = STATS_RETRIES,
+        [TRANSPORT_PATH_FAILED] = STATS_PATH_FAILURES,
+    };
+
+    stats_add(((struct network *)context)->counts, value[what], 1);
+}
+
 /* ---- From start to end ---- */
 
 /* Each PE of another node may take two descriptors: one stream in each direction. A process whose
@@ -141,6 +154,8 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
     n->job = j;
     n->node = j->node;
     n->blobs = j->blobs;
+    n->counts = j->stats->network;
+    n->proxy.counts = j->stats->proxy;
     atomic_init(&n->fences, count_first());
     n->config = (struct transport_config){
         .size = sizeof n->config,
@@ -162,6 +177,7 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
         .text = settings_string_of,
         .received = received,
         .distance = nic_distance,
+        .count = network_count_event,
         .turn = j->node->index,
     };
     n->to_heap = (struct transport_request){

@@ -56,6 +56,8 @@ struct pending {
     struct flight *last_sent; /* and the flight before that position, if sent > done */
     _Atomic uint8_t held; /* TRANSPORT_HELD within a session, else 0: further flags of its
                              requests */
+    bool internal; /* its requests are the library's own, for the counts */
+    int landed_from; /* the PE of the request that was completed last */
 };
 
 static inline bool pending_any(const struct pending *p)

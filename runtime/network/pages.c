@@ -44,6 +44,7 @@ static bool fetch_begin(struct job *j, struct fetch *f, int pe)
                                     .bytes = sizeof f->page};
 
     f->pe = pe;
+    f->pending.internal = true;
     if (network_lost(j->network, pe))
         return false;
     return network_post(j->network, &f->pending, &get, "gshmem-where") == GSHMEM_OK;

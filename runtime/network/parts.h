@@ -4,6 +4,7 @@
 #ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
+#include "runtime/base/atomic_type.h"
 #include "runtime/base/mutex.h"
 #include "runtime/job/job.h"
 #include "runtime/network/blobs.h"
@@ -11,6 +12,7 @@
 #include "transport/transport.h"
 #include "runtime/node/nics.h"
 #include "runtime/network/proxy_thread.h"
+#include "runtime/stats/stats.h"
 
 struct peer_key {
     bool known;
@@ -37,6 +39,7 @@ struct network {
                                          all */
     _Atomic(struct errand *) idle_errand;
     struct job *job;
+    struct stats_block *counts; /* of the lock's holder */
     struct node *node;   /* the job's, and so is this: */
     struct blobs *blobs;
     _Atomic bool *lost;  /* the node's: a put need not ask for the node */
@@ -70,6 +73,26 @@ static inline void network_enter(struct network *n)
 
 /* network_round, if no other thread has the lock: its holder makes progress for all. */
 bool network_try_round(struct network *n);
+
+/* With the lock held: counts a request that a transport has taken. */
+static inline void network_count(struct network *n, const struct transport_request *r,
+                                 enum stats_path path, bool internal)
+{
+    const bool update = r->kind == TRANSPORT_ATOMIC, put = r->kind == TRANSPORT_PUT;
+    const enum stats_kind kind = internal           ? STATS_INTERNAL
+                                 : put              ? STATS_PUT
+                                 : update && r->old ? STATS_FETCH
+                                 : update           ? STATS_ATOMIC
+                                                    : STATS_GET;
+
+    /* a signal without data is no put */
+    if (r->bytes || !put || !r->signal_op)
+        stats_operation(n->counts, kind, path, r->pe,
+                        update ? atomic_type_bytes(r->type) : r->bytes);
+    if (put && r->signal_op)
+        stats_operation(n->counts, internal ? STATS_INTERNAL : STATS_SIGNAL, path, r->pe,
+                        sizeof(uint64_t));
+}
 
 /* With the lock held: whether the blob that a PE has published is known, or the bootstrap was asked
  * in vain. If not, the bootstrap has to be asked first, which may take time. The thread that makes

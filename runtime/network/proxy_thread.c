@@ -29,6 +29,14 @@ static uint64_t last_driven(struct proxy *p, uint64_t now)
     return p->driven;
 }
 
+/* Counts the time until now, by what it was spent on. */
+static void count_time(struct proxy *p, uint64_t now)
+{
+    if (p->counts && p->counted)
+        stats_add(p->counts, p->spent, now - p->counted);
+    p->counted = now;
+}
+
 static void sleep_until_woken(struct proxy *p)
 {
     uint64_t now = clock_ns();
@@ -37,6 +45,10 @@ static void sleep_until_woken(struct proxy *p)
     const int64_t most = p->pace.bounded ? (int64_t)p->pace.sleep_ns : SLEEP_NS;
     uint64_t count;
 
+    count_time(p, now);
+    p->spent = STATS_PROXY_ASLEEP_NS;
+    if (p->counts)
+        stats_add(p->counts, STATS_PROXY_SLEEPS, 1);
     atomic_store(&p->watching, true); /* seq_cst: pairs with proxy_stand_aside */
     /* A thread that writes a command then tests whether the proxy sleeps (fence_all_threads). */
     if (p->work->fall_asleep(p->network) && !pace_driven(now, last_driven(p, now))) {
@@ -59,6 +71,18 @@ static void choose_pace(struct proxy *p)
     p->pace.oversubscribed = p->work->shares_cpu(p->network);
 }
 
+static bool proxy_round(struct proxy *p)
+{
+    const bool worked = p->work->round(p->network);
+
+    p->spent = worked ? STATS_PROXY_BUSY_NS : STATS_PROXY_IDLE_NS;
+    if (p->counts) {
+        stats_add(p->counts, STATS_PROXY_ROUNDS, 1);
+        stats_add(p->counts, STATS_PROXY_WORKED, worked);
+    }
+    return worked;
+}
+
 static void step(struct proxy *p)
 {
     /* acquire: pairs with the release in proxy_serve_kernels */
@@ -67,14 +91,16 @@ static void step(struct proxy *p)
     enum pace_step next =
         pace_before(&p->pace, now, last_driven(p, now));
 
+    count_time(p, now);
     if (kernels && !p->pace.bounded)
         choose_pace(p);
     if (next == PACE_DRIVE) {
         atomic_store_explicit(&p->drove, now, memory_order_relaxed);
-        next = pace_after(&p->pace, now, p->work->round(p->network));
+        next = pace_after(&p->pace, now, proxy_round(p));
     }
     switch (next) {
     case PACE_STAND_ASIDE:
+        p->spent = STATS_PROXY_ASIDE_NS;
         clock_sleep(p->pace.aside_ns);
         break;
     case PACE_YIELD:

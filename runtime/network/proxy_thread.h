@@ -14,6 +14,7 @@
 #include "gshmem/status.h"
 #include "runtime/network/left_alone.h"
 #include "runtime/network/proxy_pace.h"
+#include "runtime/stats/stats.h"
 
 /* What the thread does, as the network gives it. `n` is the network of each. */
 struct network;
@@ -45,6 +46,9 @@ struct proxy {
     uint64_t drives_seen;    /* the value of drives when the proxy last read it */
     uint64_t driven;         /* ns, when the proxy last saw that another thread had made progress */
     _Atomic uint64_t drove;  /* ns, when the proxy last made progress itself */
+    struct stats_block *counts; /* NULL: nobody counts */
+    uint64_t counted;        /* ns, up to when its time is counted, */
+    enum stats_value spent;  /* and what the time since then is spent on */
 };
 
 /* May be called again: does nothing if it runs. */

@@ -60,6 +60,7 @@ static void requests_land(void *tag, gshmem_status_t status)
         requests_tell(f, status);
     trace_event(TRACE_DONE, TRACE_NO_OP, f->pe, f->id, (uint64_t)status, 0);
     f->landed = true;
+    p->landed_from = f->pe;
     for (f = p->first; f && f->landed; f = p->first) {
         p->first = f->next;
         f->next = n->spare;
@@ -183,6 +184,7 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
     struct wait w;
 
     wait_begin(&w, call, WAIT_FOR_NETWORK);
+    w.ended_by = request->pe;
     wait_for_object(&w, show_room, request);
     for (unsigned round = 1; status == TRANSPORT_FULL; round++) {
         int events = 0;
@@ -207,10 +209,15 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
                                                          gshmem_status_t status, const char *call)
 {
     struct transport_request own = *asked, *request = &own;
+    const bool internal = ((struct flight *)own.tag)->pending->internal;
 
-    if (status == TRANSPORT_FULL)
+    if (status == TRANSPORT_FULL) {
+        stats_add(n->counts, STATS_FULL, 1);
         status = post_when_there_is_room(n, request, call);
-    if (status)
+    }
+    if (!status)
+        network_count(n, request, STATS_NETWORK, internal);
+    else
         requests_land(request->tag, GSHMEM_OK); /* the caller gets the failure as the result */
     mutex_give(&n->lock);
     if (!status)
@@ -222,10 +229,10 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
     return status;
 }
 
-/* With the lock held, which it releases. */
+/* With the lock held, which it releases. plain: a put of the program, without a signal. */
 static inline gshmem_status_t post_held(struct network *n, struct pending *pending,
                                         struct transport_request *request,
-                                        struct departure *departure, const char *call)
+                                        struct departure *departure, const char *call, bool plain)
 {
     struct flight *flight = take_off(n, pending, request->pe, departure);
 
@@ -244,6 +251,10 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
                                            : n->remote->ops->post(n->remote, request);
     if (GSHMEM_UNLIKELY(status))
         return post_on(n, request, status, call);
+    if (plain)
+        stats_operation(n->counts, STATS_PUT, STATS_NETWORK, request->pe, request->bytes);
+    else
+        network_count(n, request, STATS_NETWORK, pending->internal);
     mutex_give(&n->lock);
     return GSHMEM_OK;
 }
@@ -258,7 +269,7 @@ static inline gshmem_status_t post(struct network *n, struct pending *pending,
     if (GSHMEM_UNLIKELY(status))
         return status;
     network_enter(n);
-    return post_held(n, pending, request, departure, call);
+    return post_held(n, pending, request, departure, call, false);
 }
 
 gshmem_status_t network_post(struct network *n, struct pending *pending,
@@ -284,7 +295,7 @@ gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t of
     put->offset = offset;
     put->local = (void *)source;
     put->bytes = bytes;
-    return post_held(n, pending, put, NULL, "put");
+    return post_held(n, pending, put, NULL, "put", !pending->internal);
 }
 
 gshmem_status_t network_put(struct network *n, struct pending *pending,
@@ -297,6 +308,7 @@ gshmem_status_t network_put(struct network *n, struct pending *pending,
     if (status)
         return status;
     wait_begin(&w, call, WAIT_FOR_NETWORK);
+    w.ended_by = request->pe;
     wait_for_object(&w, show_sending, request);
     /* acquire: pairs with the release in depart */
     while (!status && !atomic_load_explicit(&d.gone, memory_order_acquire))
@@ -327,6 +339,16 @@ __attribute__((noinline)) static gshmem_status_t requests_take_failure(struct pe
     return fail_remote((gshmem_status_t)(failure & 255), (int)(failure >> 8 & 0xffffff), call);
 }
 
+static int requests_last_from(const struct pending *p)
+{
+    struct network *n = job->network;
+
+    mutex_take(&n->lock);
+    const int pe = p->landed_from;
+    mutex_give(&n->lock);
+    return pe;
+}
+
 __attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pending *p,
                                                                  uint64_t target, const char *call)
 {
@@ -337,6 +359,8 @@ __attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pe
     wait_for_object(&w, show_pending, p);
     while (!status && !is_done(p, target))
         status = wait_slowly(&w);
+    if (w.record)
+        w.ended_by = requests_last_from(p);
     wait_end(&w);
     return status;
 }
@@ -412,82 +436,4 @@ void network_session_stop(struct pending *pending)
 {
     atomic_store_explicit(&pending->held, 0, memory_order_relaxed);
     network_drive(job->network);
-}
-
-/* A context of one request. It outlives the call if the wait is cut short, since the response may
- * still arrive. */
-struct errand {
-    struct pending pending;
-    uint64_t value;
-};
-
-/* One is kept for the next call: calls that wait for a response follow each other. */
-static struct errand *errand_begin(struct network *n)
-{
-    /* acquire: pairs with the release in errand_end */
-    struct errand *e = atomic_exchange_explicit(&n->idle_errand, NULL, memory_order_acquire);
-
-    return e ? e : calloc(1, sizeof *e);
-}
-
-static void errand_end(struct network *n, struct errand *e)
-{
-    /* acquire: pairs with the release of the thread that left the other one, which is freed here */
-    struct errand *other = atomic_exchange_explicit(&n->idle_errand, e, memory_order_acq_rel);
-
-    if (GSHMEM_UNLIKELY(other))
-        free(other);
-}
-
-struct pending *network_errands_begin(struct network *n, const char *call)
-{
-    struct errand *e = errand_begin(n);
-
-    if (!e)
-        fail(GSHMEM_ERR_MEMORY, "%s: out of memory for requests in flight", call);
-    return e ? &e->pending : NULL;
-}
-
-gshmem_status_t network_errands_end(struct network *n, struct pending *pending,
-                                    gshmem_status_t status, const char *call)
-{
-    struct errand *e = (struct errand *)((char *)pending - offsetof(struct errand, pending));
-    gshmem_status_t waited = network_quiet(pending, call);
-
-    status = status ? status : waited;
-    if (!status)
-        errand_end(n, e);
-    else if (!pending_any(pending))
-        free(e);
-    return status;
-}
-
-gshmem_status_t network_errand(struct network *n, struct transport_request *request,
-                               const char *call, uint64_t *value)
-{
-    struct errand *e = errand_begin(n);
-    gshmem_status_t status;
-
-    if (!e)
-        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
-    request->old = value ? &e->value : NULL;
-    status = network_post(n, &e->pending, request, call);
-    if (!status)
-        status = network_quiet(&e->pending, call);
-    if (!status && value)
-        *value = e->value;
-    if (!status)
-        errand_end(n, e);
-    else if (!pending_any(&e->pending))
-        free(e);
-    return status;
-}
-
-gshmem_status_t network_remark(struct network *n, struct transport_request *request,
-                               const char *call)
-{
-    this_thread.unheeded = true;
-    const gshmem_status_t status = network_errand(n, request, call, NULL);
-    this_thread.unheeded = false;
-    return status;
 }

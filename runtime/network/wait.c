@@ -260,6 +260,8 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
         w->served = 0;
         w->reported = false;
         w->record = where_page_claim(job->node, w->what, now, false);
+        if (w->record)
+            wait_count(w);
         if (trace_is_on() && w->record)
             wait_trace(w);
     }

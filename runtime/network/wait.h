@@ -31,6 +31,7 @@ struct wait {
     gshmem_team_t team; /* whose members are waited for; GSHMEM_TEAM_WORLD if anyone may be meant */
     /* the one PE of the job that is waited for; -1: all of the team are; WAIT_FOR_UPDATE */
     int only;
+    int ended_by; /* for the counts: the PE that a wait for the network was for; -1: not known */
     uint32_t spins;
     uint32_t sleeps;
     uint32_t served_steps; /* steps in which the network brought something */
@@ -86,7 +87,7 @@ static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t te
 {
     w->what = what;
     w->team = team;
-    w->only = -1;
+    w->only = w->ended_by = -1;
     w->spins = 0;
     w->sleeps = w->served_steps = 0;
     w->since = 0;
@@ -145,6 +146,9 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
 void wait_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers);
 
 /* ---- wait_shown.c ---- */
+
+/* The wait's spin is over. */
+void wait_count(const struct wait *w);
 
 /* Refreshes the wait's record; now and then, once it is long. */
 void wait_show(struct wait *w, uint64_t now);

@@ -14,6 +14,7 @@
 #include "runtime/network/wait.h"
 #include "runtime/node/node.h"
 #include "runtime/node/where_page.h"
+#include "runtime/stats/stats.h"
 #include "runtime/trace/trace.h"
 
 static_assert((int)SEGMENT_HEAP == (int)WHERE_SEGMENT_HEAP, "a page is read by other programs");
@@ -104,8 +105,41 @@ void wait_show(struct wait *w, uint64_t now)
     where_write_end(record);
 }
 
+/* The first of the two counters of such waits; the time is the second. */
+static enum stats_value wait_counter(const struct wait *w)
+{
+    return w->team == WAIT_FOR_NETWORK    ? STATS_WAITS_NETWORK
+           : w->only == WAIT_FOR_UPDATE ? STATS_WAITS_VARIABLE
+                                         : STATS_WAITS_PEERS;
+}
+
+void wait_count(const struct wait *w)
+{
+    struct stats_block *b = stats_mine(job->stats);
+
+    if (b)
+        stats_add(b, wait_counter(w), 1);
+}
+
+/* Whom the wait was for: the only PE that it can have been, or that was seen to be missing. */
+static void wait_count_time(const struct wait *w)
+{
+    struct stats_block *b = stats_mine(job->stats);
+    const uint64_t ns = clock_ns() - w->since;
+    const struct where_wait *record = w->record;
+    int pe = w->only >= 0 ? w->only : w->ended_by;
+
+    if (!b)
+        return;
+    if (pe < 0 && record->peers == 1 && record->peer[0] >= 0 && record->peer[0] < job->n_pes)
+        pe = record->peer[0];
+    stats_add(b, wait_counter(w) + 1, ns);
+    stats_more(&b->peer[pe >= 0 ? pe : job->n_pes].ns, ns);
+}
+
 void wait_forget(struct wait *w)
 {
+    wait_count_time(w);
     trace_event(TRACE_WAKE, TRACE_NO_OP, -1, 0, 0, 0);
     where_page_release(job->node, w->record);
     w->record = NULL;

@@ -112,19 +112,45 @@ static bool nics_find_device(const char *sys, const char *pci, struct place *p)
 
 /* ---- The place of a PE ---- */
 
-/* Whether a list such as "0-3,8,10-11", the system's format for CPUs, contains all of `cpus`. */
-static bool list_has(const char *list, const cpu_set_t *cpus)
+/* A list such as "0-3,8,10-11", the system's format for CPUs. */
+void nics_read_list(const char *list, cpu_set_t *cpus)
 {
-    int left = CPU_COUNT(cpus);
-
+    CPU_ZERO(cpus);
     while (isdigit((unsigned char)*list)) {
         char *end;
         long first = strtol(list, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
         for (long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
-            left -= CPU_ISSET(cpu, cpus) != 0;
+            CPU_SET(cpu, cpus);
         list = end + (*end == ',');
     }
-    return left == 0;
+}
+
+/* Whether it contains all of `cpus`. */
+static bool list_has(const char *list, const cpu_set_t *cpus)
+{
+    cpu_set_t of_list, both;
+
+    nics_read_list(list, &of_list);
+    CPU_AND(&both, &of_list, cpus);
+    return CPU_EQUAL(&both, cpus);
+}
+
+bool nics_cpus_of_node(const char *sys, int node, char *list, size_t size)
+{
+    char path[PATH_MAX];
+    FILE *f = NULL;
+    bool found = false;
+
+    if (snprintf(path, sizeof path, "%s/devices/system/node/node%d/cpulist", sys, node) <
+        (int)sizeof path)
+        f = fopen(path, "re");
+    if (f) {
+        found = fgets(list, (int)size, f) && isdigit((unsigned char)list[0]);
+        fclose(f);
+    }
+    if (found)
+        list[strcspn(list, "\n")] = 0;
+    return found;
 }
 
 int nics_node_of(const char *sys, const cpu_set_t *cpus, int *nodes)
@@ -173,6 +199,60 @@ enum nic_distance nics_distance(const char *sys, const struct nic_center *center
                                    : "on another NUMA node than this PE's CPUs";
     }
     return d;
+}
+
+int nics_node_of_device(const char *sys, const char *pci)
+{
+    struct place p;
+
+    return nics_find_device(sys, pci, &p) ? p.node : -1;
+}
+
+enum nic_distance nics_between(const char *sys, const char *pci, const char *other)
+{
+    struct place a, b;
+
+    return nics_find_device(sys, pci, &a) && nics_find_device(sys, other, &b)
+               ? network_nics_distance(&a, &b)
+               : NIC_UNKNOWN;
+}
+
+/* A number in hexadecimal that a device's file has; 0: there is none. */
+static unsigned read_property(const char *sys, const char *pci, const char *name)
+{
+    char path[PATH_MAX];
+    unsigned value = 0;
+    FILE *f = NULL;
+
+    if (snprintf(path, sizeof path, "%s/bus/pci/devices/%s/%s", sys, pci, name) < (int)sizeof path)
+        f = fopen(path, "re");
+    if (f && fscanf(f, "%x", &value) != 1)
+        value = 0;
+    if (f)
+        fclose(f);
+    return value;
+}
+
+int nics_gpus(const char *sys, char pci[][16], int most)
+{
+    enum { NVIDIA = 0x10de, DISPLAY = 0x03 };
+    struct dirent **entry;
+    char path[PATH_MAX];
+    int n, found = 0;
+
+    if (snprintf(path, sizeof path, "%s/bus/pci/devices", sys) >= (int)sizeof path ||
+        (n = scandir(path, &entry, NULL, alphasort)) < 0)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        const char *name = entry[i]->d_name;
+        if (found < most && is_address(name, strlen(name)) &&
+            read_property(sys, name, "vendor") == NVIDIA &&
+            read_property(sys, name, "class") >> 16 == DISPLAY)
+            snprintf(pci[found++], 16, "%.15s", name);
+        free(entry[i]);
+    }
+    free(entry);
+    return found;
 }
 
 /* ---- Cards ---- */

@@ -34,6 +34,19 @@ int nics_survey(const char *sys, const char *pci, struct nic *nics, int most);
 void nics_nearest(const char *sys, const char *pci, char *list, size_t size);
 const char *nics_distance_text(enum nic_distance distance);
 
+/* The NUMA node of a PCI device; -1: it is not known. */
+int nics_node_of_device(const char *sys, const char *pci);
+/* The distance of two PCI devices. */
+enum nic_distance nics_between(const char *sys, const char *pci, const char *other);
+/* The addresses of NVIDIA's GPUs in that tree, in the order of their addresses, in which CUDA
+ * numbers equal ones; returns how many. */
+enum { GPUS_MOST = 32 };
+int nics_gpus(const char *sys, char pci[][16], int most);
+/* The CPUs of a NUMA node, as the system lists them ("0-3,8"); false: there is no such node. */
+bool nics_cpus_of_node(const char *sys, int node, char *list, size_t size);
+/* The CPUs of such a list. */
+void nics_read_list(const char *list, cpu_set_t *cpus);
+
 /* Where a PE is: at its GPU, or without one at the memory of its CPUs. */
 struct nic_center {
     char pci[16]; /* the GPU's address; "": there is none */

@@ -39,8 +39,8 @@ static gshmem_status_t apply_remote(struct context *c, const struct location *t,
 /* On GPU memory: a copy of an aligned object of 4 or 8 bytes is never torn, and the GPU makes all
  * other updates. The CPU's own atomics would be another agent's beside the GPU's, and an update
  * could be lost. */
-static gshmem_status_t apply_by_device(const struct location *t, enum gshmem_amo op, int type,
-                                       uint64_t operand, uint64_t compare, uint64_t *old)
+static gshmem_status_t device_apply(const struct location *t, enum gshmem_amo op, int type,
+                                    uint64_t operand, uint64_t compare, uint64_t *old)
 {
     size_t bytes = atomic_type_bytes(type);
     gshmem_status_t status;
@@ -55,15 +55,33 @@ static gshmem_status_t apply_by_device(const struct location *t, enum gshmem_amo
     return status;
 }
 
-static gshmem_status_t apply_mapped(const struct location *t, enum gshmem_amo op, int type,
-                                    uint64_t operand, uint64_t compare, uint64_t *old)
+static void note_atomic(const struct context *c, const struct location *t, int type, bool fetches)
 {
-    context_trace_copied(TRACE_ATOMIC, t, 0);
+    context_note_copied(c, TRACE_ATOMIC, fetches ? STATS_FETCH : STATS_ATOMIC, t,
+                        atomic_type_bytes(type));
+}
+
+static gshmem_status_t apply_mapped(const struct context *c, const struct location *t,
+                                    enum gshmem_amo op, int type, uint64_t operand,
+                                    uint64_t compare, uint64_t *old)
+{
+    note_atomic(c, t, type, old != NULL);
     const uint64_t was = atomic_apply(op, type, t->at, operand, compare);
 
     if (old)
         *old = was;
     return GSHMEM_OK;
+}
+
+static gshmem_status_t apply_by_device(const struct context *c, const struct location *t,
+                                       enum gshmem_amo op, int type, uint64_t operand,
+                                       uint64_t compare, uint64_t *old)
+{
+    const gshmem_status_t status = device_apply(t, op, type, operand, compare, old);
+
+    if (!status)
+        note_atomic(c, t, type, old != NULL);
+    return status;
 }
 
 /* The agent of the object's atomicity domain makes the update. Any PE may read the object. */
@@ -77,16 +95,16 @@ static inline gshmem_status_t operations_atomic_apply(struct context *c, const s
     switch ((enum atomicity)t->atomicity) {
     case ATOMICITY_GPU:
         return remote ? apply_remote(c, t, op, type, operand, compare, old)
-                      : apply_by_device(t, op, type, operand, compare, old);
+                      : apply_by_device(c, t, op, type, operand, compare, old);
     case ATOMICITY_NIC:
         return remote || op != GSHMEM_AMO_FETCH
                    ? apply_remote(c, t, op, type, operand, compare, old)
-                   : apply_mapped(t, op, type, operand, compare, old);
+                   : apply_mapped(c, t, op, type, operand, compare, old);
     case ATOMICITY_CPU:
         break;
     }
     return remote ? apply_remote(c, t, op, type, operand, compare, old)
-                  : apply_mapped(t, op, type, operand, compare, old);
+                  : apply_mapped(c, t, op, type, operand, compare, old);
 }
 
 gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,

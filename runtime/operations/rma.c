@@ -91,24 +91,19 @@ static gshmem_status_t get_remote(struct context *c, const struct location *t, v
 /* ---- To all PEs ---- */
 
 /* What the network does not reach is mapped, or in a device's memory. */
-static gshmem_status_t copy_to(const struct location *t, const void *source, size_t bytes)
+static gshmem_status_t copy_here(const struct context *c, enum stats_kind kind,
+                                 const struct location *t, void *to, const void *from,
+                                 size_t bytes)
 {
-    if (t->way == WAY_DEVICE)
-        return device_heap_copy(job->device_heap, t->at, source, bytes);
-    if (bytes)
-        gshmem_copy(t->at, source, bytes);
-    context_trace_copied(TRACE_PUT, t, bytes);
-    return GSHMEM_OK;
-}
+    gshmem_status_t status = GSHMEM_OK;
 
-static gshmem_status_t copy_from(void *dest, const struct location *t, size_t bytes)
-{
     if (t->way == WAY_DEVICE)
-        return device_heap_copy(job->device_heap, dest, t->at, bytes);
-    if (bytes)
-        gshmem_copy(dest, t->at, bytes);
-    context_trace_copied(TRACE_GET, t, bytes);
-    return GSHMEM_OK;
+        status = device_heap_copy(job->device_heap, to, from, bytes);
+    else if (bytes)
+        gshmem_copy(to, from, bytes);
+    if (!status)
+        context_note_copied(c, kind == STATS_PUT ? TRACE_PUT : TRACE_GET, kind, t, bytes);
+    return status;
 }
 
 __attribute__((noinline)) static gshmem_status_t
@@ -121,7 +116,7 @@ put_anywhere(struct context *c, void *dest, const void *source, size_t bytes, in
         return status;
     if (t.way == WAY_NETWORK)
         return put_remote(c, &t, source, bytes, nbi, "put");
-    return copy_to(&t, source, bytes);
+    return copy_here(c, STATS_PUT, &t, t.at, source, bytes);
 }
 
 gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
@@ -152,7 +147,7 @@ gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source
         return last_error_status();
     if (t.way == WAY_NETWORK)
         return get_remote(c, &t, dest, bytes, nbi, "get");
-    return copy_from(dest, &t, bytes);
+    return copy_here(c, STATS_GET, &t, dest, t.at, bytes);
 }
 
 /* ---- Strided ---- */
@@ -208,12 +203,15 @@ static gshmem_status_t check_strides(const char *call, ptrdiff_t dst, ptrdiff_t 
     return GSHMEM_OK;
 }
 
-static gshmem_status_t copy_blocks_by_device(char *to, const char *from, const struct strided *s,
-                                             size_t n)
+/* To or from the location, which is mapped, or in a device's memory. */
+static gshmem_status_t move_blocks(const struct location *t, char *to, const char *from,
+                                   const struct strided *s, size_t n)
 {
     gshmem_status_t status = GSHMEM_OK;
 
-    for (size_t i = 0; i < n && !status; i++)
+    if (t->way != WAY_DEVICE)
+        copy_blocks(to, from, s->to_step, s->from_step, s->run, n);
+    for (size_t i = 0; t->way == WAY_DEVICE && i < n && !status; i++)
         status = device_heap_copy(job->device_heap, to + i * s->to_step, from + i * s->from_step,
                                   s->run);
     return status;
@@ -273,11 +271,9 @@ static gshmem_status_t rma_put_strided(const char *call, gshmem_ctx_t ctx, void 
         return status;
     if (t.way == WAY_NETWORK)
         return put_blocks_remote(c, t, source, &s, n, call);
-    if (t.way == WAY_DEVICE)
-        return copy_blocks_by_device(t.at, source, &s, n);
-    copy_blocks(t.at, source, s.to_step, s.from_step, s.run, n);
-    context_trace_copied(TRACE_PUT, &t, s.run * n);
-    return GSHMEM_OK;
+    if (!(status = move_blocks(&t, t.at, source, &s, n)))
+        context_note_copied(c, TRACE_PUT, STATS_PUT, &t, s.run * n);
+    return status;
 }
 
 static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *dest,
@@ -303,11 +299,9 @@ static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *des
         return status;
     if (t.way == WAY_NETWORK)
         return get_blocks_remote(t, dest, &s, n, call);
-    if (t.way == WAY_DEVICE)
-        return copy_blocks_by_device(dest, t.at, &s, n);
-    copy_blocks(dest, t.at, s.to_step, s.from_step, s.run, n);
-    context_trace_copied(TRACE_GET, &t, s.run * n);
-    return GSHMEM_OK;
+    if (!(status = move_blocks(&t, dest, t.at, &s, n)))
+        context_note_copied(c, TRACE_GET, STATS_GET, &t, s.run * n);
+    return status;
 }
 
 gshmem_status_t gshmem_ctx_iputmem(gshmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
@@ -390,18 +384,22 @@ static gshmem_status_t update_signal_by_nic(const struct location *flag, uint64_
 
 /* A signal of a PE that is reached without the network, once its data is in place. The agent of the
  * object's atomicity domain makes the update. */
-static gshmem_status_t update_signal(const struct location *flag, uint64_t signal, int signal_op,
-                                     const char *call)
+static gshmem_status_t update_signal(const struct context *c, const struct location *flag,
+                                     uint64_t signal, int signal_op, const char *call)
 {
+    gshmem_status_t status;
+
     switch ((enum atomicity)flag->atomicity) {
     case ATOMICITY_GPU:
-        return update_signal_by_device(flag, signal, signal_op);
+        if (!(status = update_signal_by_device(flag, signal, signal_op)))
+            context_note_copied(c, TRACE_SIGNAL, STATS_SIGNAL, flag, sizeof signal);
+        return status;
     case ATOMICITY_NIC:
         return update_signal_by_nic(flag, signal, signal_op, call);
     case ATOMICITY_CPU:
         break;
     }
-    context_trace_copied(TRACE_SIGNAL, flag, sizeof signal);
+    context_note_copied(c, TRACE_SIGNAL, STATS_SIGNAL, flag, sizeof signal);
     update_signal_mapped(flag->at, signal, signal_op);
     return GSHMEM_OK;
 }
@@ -450,15 +448,15 @@ static gshmem_status_t rma_put_signal(gshmem_ctx_t ctx, void *dest, const void *
      * Then the data is in place before the signal is sent. In all other cases the signal is sent
      * the same way as the data. */
     if (data.way == WAY_DEVICE && flag.way == WAY_NETWORK) {
-        if (bytes && (status = copy_to(&data, source, bytes)))
+        if (bytes && (status = copy_here(c, STATS_PUT, &data, data.at, source, bytes)))
             return status;
         return put_signal_remote(c, &flag, &flag, NULL, 0, signal, signal_op, nbi, call);
     }
     if (data.way == WAY_NETWORK || flag.way == WAY_NETWORK)
         return put_signal_remote(c, &data, &flag, source, bytes, signal, signal_op, nbi, call);
-    if (bytes && (status = copy_to(&data, source, bytes)))
+    if (bytes && (status = copy_here(c, STATS_PUT, &data, data.at, source, bytes)))
         return status;
-    return update_signal(&flag, signal, signal_op, call);
+    return update_signal(c, &flag, signal, signal_op, call);
 }
 
 gshmem_status_t gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest, const void *source,

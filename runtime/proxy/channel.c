@@ -27,14 +27,14 @@ static inline bool read_slot(const struct proxy_channel *c, uint64_t position,
                             gshmem_slot_phase(position, c->slots_log2), slot);
 }
 
-/* A command's id is its position in its channel. Between [finished, finished + slots) each record
- * stands for one position. */
+/* A command's id is its last position in its channel. Between [finished, finished + slots) each
+ * record stands for one position. */
 static uint64_t trace_id_of(const struct passage *p)
 {
     const struct proxy_channel *c = p->channel;
     const uint64_t ahead = ((uint64_t)(p - c->passage) - c->finished) & c->mask;
 
-    return trace_own_id(c->stream, c->finished + ahead);
+    return trace_own_id(c->stream, c->finished + ahead + p->slots - 1u);
 }
 
 /* ---- Completion ---- */
@@ -430,6 +430,18 @@ void channel_begin(struct proxy_channel *c)
         c->passage[i].channel = c;
 }
 
+/* For the counts. A channel that is full has more commands than are taken at once: only then the
+ * last slot is looked at. */
+static inline void channel_note_limits(struct proxy_channel *c, uint64_t before, bool limited,
+                                       enum step step)
+{
+    struct gshmem_slot slot;
+
+    c->found.no_room += step == STEP_FULL;
+    if (limited || step == STEP_FULL)
+        c->found.full += read_slot(c, before + c->mask, &slot);
+}
+
 bool channel_take(struct proxy_channel *c)
 {
     const uint64_t before = c->taken;
@@ -446,6 +458,7 @@ bool channel_take(struct proxy_channel *c)
         if (step != STEP_TAKEN)
             break;
     }
+    channel_note_limits(c, before, c->taken >= end || bytes >= BATCH_BYTES, step);
     if (c->taken != before)
         gshmem_channel_give_back(c->tail, c->taken);
     channel_publish(c);

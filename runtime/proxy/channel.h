@@ -36,6 +36,10 @@ struct proxy_channel {
     struct proxy_channel
         *other[GSHMEM_FENCE_CHANNELS - 1]; /* the other channels of its context; missing ones are at
                                               the end */
+    struct {                 /* for the counts: since somebody has last looked */
+        uint32_t full;       /* how often the channel was full when commands were taken */
+        uint32_t no_room;    /* how often a command stayed for lack of room */
+    } found;
     struct {                 /* for the watchdog: what was finished when it last checked */
         uint64_t finished;
         uint64_t since;      /* ns, since when it has not changed; 0: nobody has looked yet */

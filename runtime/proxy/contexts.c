@@ -13,6 +13,7 @@
 #include "runtime/proxy/parts.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
+#include "runtime/trace/trace.h"
 
 enum {
     UNWRITTEN_S = 10,     /* how long a quiet waits for a slot that a kernel has not finished
@@ -54,6 +55,17 @@ static bool make_channel(struct device *d, struct kernel_channel *c,
         .failed_seen = &c->device->failed_seen,
     };
     return memory_tell(d, view, &seen, sizeof seen) == GSHMEM_OK;
+}
+
+/* Where kernels of the host device are traced, positions begin behind two laps: so the copy of the
+ * tail, which stays 0, says at each post that the channel is full. The first lap and the third have
+ * the same phase. */
+static void channel_begin_traced(struct kernel_channel *c)
+{
+    const uint64_t first = UINT64_C(2) << CHANNEL_SLOTS_LOG2;
+
+    c->device->ticket = c->shared->tail = c->shared->done = first;
+    c->proxy.taken = c->proxy.finished = c->proxy.published = first;
 }
 
 /* The channels that a fence in one of them names. */
@@ -102,12 +114,16 @@ gshmem_status_t kernels_make_context(struct job *j, int channels, struct pending
     }
     for (int i = 0; i < channels && made; i++) {
         made = make_channel(j->device, &k->own[i], &k->channel[i]);
+        if (made && trace_is_on() && j->device->ops == &device_host)
+            channel_begin_traced(&k->own[i]);
         name_others(k, i);
     }
     if (!made)
         status = fail(GSHMEM_ERR_MEMORY, "out of memory for %d channels of kernels", channels);
-    for (int i = 0; i < channels && !status; i++)
+    for (int i = 0; i < channels && !status; i++) {
         status = service_add_channel(&j->kernels->service, &k->own[i].proxy);
+        k->own[i].shared->stream = k->own[i].proxy.stream;
+    }
     if (status)
         kernels_free_context(j, k);
     else
@@ -323,4 +339,22 @@ gshmem_status_t kernels_quiet(struct kernel_context *k, const char *call, bool l
     for (int i = 0; i < k->channels && !status; i++)
         status = contexts_take_failure(k, &k->own[i], call);
     return status;
+}
+
+/* ---- Kernels of the host device in the trace ---- */
+
+int gshmem_device_traced(void)
+{
+    return trace_is_on();
+}
+
+/* The command's id is that of its last position, which the proxy finds, too (trace_id_of). */
+void gshmem_device_trace_post(const uint64_t *tail, uint64_t end, unsigned block, unsigned thread)
+{
+    const char *shared = (const char *)tail - offsetof(struct channel_shared, tail);
+
+    if (trace_is_on())
+        trace_write(TRACE_KERNEL, TRACE_NO_OP, -1,
+                    trace_own_id(((const struct channel_shared *)shared)->stream, end - 1),
+                    (uint64_t)block << 32 | thread, 0);
 }

@@ -12,7 +12,6 @@
 #include "runtime/proxy/parts.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
-#include "runtime/trace/trace.h"
 
 static gshmem_status_t kernels_make_tables(struct device *d, struct kernels *k, int n_pes)
 {
@@ -78,10 +77,8 @@ static gshmem_status_t kernels_make(struct job *j)
     if (channels & (channels - 1))
         return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_CHANNELS=%lld: it must be a power of two",
                     (long long)channels);
-    /* Where objects are checked, kernels reach none by themselves: the proxy compares; and where
-     * operations are traced, they are seen there. */
-    k->mapped =
-        settings_number(SETTING_MAPPED) == CHOICE_MAPPED_ON && !j->checked && !trace_is_on();
+    /* Where operations are observed, kernels reach no object by themselves: the proxy sees them. */
+    k->mapped = settings_number(SETTING_MAPPED) == CHOICE_MAPPED_ON && !j->observed;
     k->service.team_of_sync = kernels_team_of_sync;
     if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
         (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep,
@@ -101,7 +98,9 @@ static gshmem_status_t kernels_make(struct job *j)
     context_serve_kernels(k->context, &k->state.ctx);
     log_info("kernels: %lld channels of %d commands; PEs of this node are %s", (long long)channels,
              1 << CHANNEL_SLOTS_LOG2,
-             k->mapped ? "mapped" : "reached through the proxy (GSHMEM_MAPPED, GSHMEM_CHECK)");
+             k->mapped ? "mapped"
+                       : "reached through the proxy (GSHMEM_MAPPED, GSHMEM_CHECK, GSHMEM_TRACE, "
+                         "GSHMEM_STATS)");
     return GSHMEM_OK;
 }
 

@@ -13,6 +13,7 @@ enum { CHANNEL_SLOTS_LOG2 = 10 };
 /* What both sides see of a channel. */
 struct channel_shared {
     _Alignas(KERNEL_LINE) uint64_t tail;
+    uint32_t stream; /* as in struct proxy_channel */
     _Alignas(KERNEL_LINE) uint64_t done;
     _Alignas(KERNEL_LINE) uint64_t failed;
     _Alignas(KERNEL_LINE) uint64_t ring[(1 << CHANNEL_SLOTS_LOG2) * GSHMEM_SLOT_WORDS];

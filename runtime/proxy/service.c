@@ -131,6 +131,8 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
     if (!here && !network_has_met(n, request->pe))
         return TRANSPORT_FULL;
     const gshmem_status_t status = t->ops->post(t, request);
+    if (!status)
+        network_count(n, request, here ? STATS_PROXY : STATS_PROXY_NETWORK, false);
     if (trace_is_on() && here && !status)
         trace_copied(request);
     return status;
@@ -232,13 +234,23 @@ uint64_t service_sent(struct service *s, struct proxy_channel *c)
     return sent;
 }
 
+static __attribute__((noinline)) void count_limits(struct service *s, struct proxy_channel *c)
+{
+    stats_add(s->network->counts, STATS_CHANNEL_FULL, c->found.full);
+    stats_add(s->network->counts, STATS_PROXY_FULL, c->found.no_room);
+    c->found.full = c->found.no_room = 0;
+}
+
 static bool service_take(struct network_source *source)
 {
     struct service *s = (struct service *)source;
     bool took = false;
 
-    for (int i = 0; i < s->channels; i++)
+    for (int i = 0; i < s->channels; i++) {
         took |= channel_take(s->channel[i]);
+        if (GSHMEM_UNLIKELY(s->channel[i]->found.full || s->channel[i]->found.no_room))
+            count_limits(s, s->channel[i]);
+    }
     return took;
 }
 

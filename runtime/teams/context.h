@@ -9,6 +9,7 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
+#include "runtime/stats/stats.h"
 #include "runtime/teams/observer.h"
 #include "runtime/teams/team.h"
 #include "runtime/trace/trace.h"
@@ -89,12 +90,21 @@ gshmem_status_t context_check_own(const void *mine, size_t bytes, const char *ca
  * is in a heap it has to be in an object. */
 gshmem_status_t context_check_local(const void *local, size_t bytes, const char *call, bool here);
 
-/* For the trace: this thread has done it itself, in the memory of that PE. */
-static inline void context_trace_copied(enum trace_op op, const struct location *l, uint64_t bytes)
+/* This thread has carried it out itself, in the memory of that PE: for the counts and the trace.
+ * Copies that the device makes are not traced. */
+static inline void context_note_copied(const struct context *c, enum trace_op op,
+                                       enum stats_kind kind, const struct location *l,
+                                       uint64_t bytes)
 {
-    if (trace_is_on())
+    struct stats_block *b = stats_mine(job->stats);
+    const bool of_device = l->way == WAY_DEVICE;
+
+    if (GSHMEM_LIKELY(b != NULL))
+        stats_operation(b, c->pending->internal ? STATS_INTERNAL : kind,
+                        of_device ? STATS_DEVICE : STATS_MAPPED, l->pe, bytes);
+    if (trace_is_on() && !of_device)
         trace_write(TRACE_COPIED, op, l->pe, trace_next_id(), trace_at(l->segment, l->offset),
-                    bytes);
+                    op == TRACE_ATOMIC ? 0 : bytes);
 }
 
 /* Logs why the address is not symmetric or not reachable; pe is the number that the caller gave. */

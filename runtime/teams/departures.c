@@ -407,7 +407,7 @@ gshmem_status_t departures_check(const struct wait *w, uint64_t now)
 
 bool departures_watch_begin(struct departures_watch *w, int n_pes)
 {
-    *w = (struct departures_watch){.way = calloc(2, (size_t)n_pes)};
+    *w = (struct departures_watch){.way = calloc(2, (size_t)n_pes), .pending.internal = true};
     w->table = w->way ? w->way + n_pes : NULL;
     return w->way;
 }

@@ -97,6 +97,7 @@ bool internode_prepare(struct group *g, const struct job *j)
     if (!f)
         return false;
     f->awaited = -1;
+    f->pending.internal = f->moving.internal = true;
     g->remote = &remote_functions;
     f->leader = malloc((size_t)g->n * 5 * sizeof *f->leader);
     f->first = calloc((size_t)g->n + 1, sizeof *f->first);

@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include "runtime/tools/info.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -20,6 +22,7 @@
 #include "runtime/node/nics.h"
 #include "shmem.h"
 #include "runtime/network/preflight.h"
+#include "runtime/tools/topology.h"
 #include "transport/transport.h"
 
 static const char *found_name(enum bootstrap_found found)
@@ -235,6 +238,28 @@ int gshmem_info_print(FILE *to)
     print_openshmem(to);
     fprintf(to, "\nSettings: gshmem-info --settings\n");
     return 0;
+}
+
+int gshmem_info_print_topology(FILE *to, const char *sys, int pes, const char *svg)
+{
+    struct topology *t = settings_load() ? NULL : malloc(sizeof *t);
+    int status = 1;
+
+    if (!t)
+        return status;
+    topology_read(t, sys, pes);
+    topology_print(to, t);
+    FILE *picture = svg ? fopen(svg, "we") : NULL;
+    if (picture)
+        topology_draw(picture, t);
+    if (!svg || (picture && !ferror(picture)))
+        status = 0;
+    if (picture && fclose(picture) != 0)
+        status = 1;
+    if (status)
+        fprintf(stderr, "gshmem-info: writing %s: %s\n", svg, strerror(errno));
+    free(t);
+    return status;
 }
 
 int gshmem_info_print_nvshmem(FILE *to)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-    TRACE_VERSION = 1,
+    TRACE_VERSION = 2,
     TRACE_HEAD_BYTES = 64 * 1024,
     TRACE_EVENTS = 254, /* of a chunk */
     TRACE_NAMES = 960,
@@ -52,6 +52,8 @@ enum trace_what {
     TRACE_SIGNALED, /* the signal of a put has been updated, in the memory of this PE */
     TRACE_COPIED_SIGNAL, /* likewise, by the initiator itself */
     TRACE_DONE,     /* the initiator knows that it is complete; at: the status */
+    /* A thread of a kernel posts the command; at: block << 32 | thread. */
+    TRACE_KERNEL,
     TRACE_WHATS,
 };
 

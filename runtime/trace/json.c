@@ -26,6 +26,35 @@ static void begin_event(FILE *to, bool *first, const char *phase, int pe, uint32
     *first = false;
 }
 
+/* Blocks of kernels have tracks of their own, behind all threads that the system numbers. */
+enum { KERNEL_TRACKS = 0x60000000, BLOCKS_MOST = 4096 };
+
+static uint32_t track_of(const struct traced_pe *p, const struct item *i)
+{
+    const uint64_t block = i->event->at >> 32;
+
+    if (item_what(i) != TRACE_KERNEL)
+        return p->thread[i->thread].number;
+    return KERNEL_TRACKS + (uint32_t)(block < BLOCKS_MOST ? block : BLOCKS_MOST);
+}
+
+static void write_blocks(FILE *to, bool *first, const struct traced_pe *p)
+{
+    bool seen[BLOCKS_MOST + 1] = {false};
+
+    for (size_t i = 0; i < p->n; i++) {
+        if (item_what(&p->item[i]) != TRACE_KERNEL)
+            continue;
+        const uint32_t track = track_of(p, &p->item[i]), block = track - KERNEL_TRACKS;
+        if (seen[block])
+            continue;
+        seen[block] = true;
+        begin_event(to, first, "M", p->pe, track);
+        fprintf(to, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s %u of kernels\"}}",
+                block < BLOCKS_MOST ? "block" : "blocks from", block);
+    }
+}
+
 static void write_meta(FILE *to, bool *first, const struct traced_pe *p)
 {
     char name[200];
@@ -44,6 +73,7 @@ static void write_meta(FILE *to, bool *first, const struct traced_pe *p)
         json_text(to, is_main ? "main thread" : p->thread[i].name);
         fputs("}}", to);
     }
+    write_blocks(to, first, p);
 }
 
 static const char *json_category(const struct interval *i)
@@ -83,6 +113,7 @@ static const char *const step_name[TRACE_WHATS] = {
     [TRACE_SIGNALED] = "signal updated",
     [TRACE_COPIED_SIGNAL] = "signal updated",
     [TRACE_DONE] = "done",
+    [TRACE_KERNEL] = "posted by a kernel",
 };
 
 static void write_step(FILE *to, bool *first, const struct traced *t, const struct step *s,
@@ -92,12 +123,14 @@ static void write_step(FILE *to, bool *first, const struct traced *t, const stru
     const struct trace_event *e = s->item->event;
     const enum trace_what what = item_what(s->item);
 
-    begin_event(to, first, "X", p->pe, p->thread[s->item->thread].number);
+    begin_event(to, first, "X", p->pe, track_of(p, s->item));
     fprintf(to,
             ",\"cat\":\"operation\",\"ts\":%.3f,\"dur\":0,\"name\":\"%s: %s\",\"args\":{"
             "\"id\":\"%llx\",\"peer\":%d",
             s->ns / 1e3, op, step_name[what], (unsigned long long)s->id, item_peer(s->item));
-    if (what == TRACE_DONE)
+    if (what == TRACE_KERNEL)
+        fprintf(to, ",\"block\":%u,\"thread\":%u}}", (unsigned)(e->at >> 32), (unsigned)e->at);
+    else if (what == TRACE_DONE)
         fprintf(to, ",\"status\":%llu}}", (unsigned long long)e->at);
     else
         fprintf(to, ",\"segment\":%u,\"offset\":%llu,\"bytes\":%u}}", (unsigned)(e->at >> 56),
@@ -108,14 +141,14 @@ static void write_step(FILE *to, bool *first, const struct traced *t, const stru
 static void write_flow(FILE *to, bool *first, const struct traced *t, const struct step *s,
                        size_t n)
 {
-    const char *op = traced_op(item_op(s[0].item));
+    const char *op = traced_op(item_op(step_of_op(s, n)->item));
 
     for (size_t i = 0; i < n; i++)
         write_step(to, first, t, &s[i], op);
     for (size_t i = 0; i < n && n > 1; i++) {
         const struct traced_pe *p = &t->pe[s[i].pe];
         begin_event(to, first, i == 0 ? "s" : i == n - 1 ? "f" : "t", p->pe,
-                    p->thread[s[i].item->thread].number);
+                    track_of(p, s[i].item));
         fprintf(to, ",\"cat\":\"operation\",\"ts\":%.3f,\"id\":\"%llx\",\"name\":\"%s\"%s}",
                 s[i].ns / 1e3, (unsigned long long)s[i].id, op,
                 i == n - 1 ? ",\"bp\":\"e\"" : "");

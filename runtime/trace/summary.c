@@ -175,7 +175,7 @@ static bool has_step(const struct step *s, size_t n, enum trace_what what)
 /* What was given to the network, and not carried out by the target, whose trace is there. */
 static bool is_lost(const struct traced *t, const struct step *s, size_t n)
 {
-    const int peer = item_peer(s[0].item);
+    const int peer = item_peer(step_of_op(s, n)->item);
 
     return has_step(s, n, TRACE_SENT) && !has_step(s, n, TRACE_EFFECT) && peer >= 0 &&
            peer < t->n_pes && t->at[peer] >= 0 && !t->pe[t->at[peer]].overwritten;
@@ -194,7 +194,7 @@ static void write_lost(const struct traced *t, FILE *to)
     }
     if (!lost)
         return;
-    const struct step *s = &t->step[first];
+    const struct step *s = step_of_op(&t->step[first], traced_run(t, first));
     fprintf(to,
             "\n%zu operations were sent and not carried out; the first: a %s of %u bytes by "
             "PE %d, to PE %d, at %.3f ms (id %llx)\n",

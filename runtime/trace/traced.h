@@ -79,6 +79,12 @@ static inline bool item_is_step(const struct item *i)
     return item_what(i) >= TRACE_POSTED && item_what(i) < TRACE_WHATS;
 }
 
+/* Of the steps of an operation the first one that says which it is: a kernel's thread does not. */
+static inline const struct step *step_of_op(const struct step *s, size_t n)
+{
+    return n > 1 && item_what(s->item) == TRACE_KERNEL ? s + 1 : s;
+}
+
 /* The text of a name's number; never NULL. */
 const char *traced_name(const struct traced_pe *p, uint64_t number);
 const char *traced_op(enum trace_op op);

@@ -25,10 +25,12 @@ BELOW = {
     "runtime/base": ["include"],
     "runtime/where": ["runtime/base", "include"],
     "runtime/trace": ["runtime/base", "include"],
+    "runtime/stats": ["runtime/base", "include"],
     "bootstrap": ["runtime/base", "include", "runtime/where"],
     "device": ["runtime/base", "include"],
     "transport": ["runtime/base", "include", "device", "runtime/trace"],
-    "runtime/job": ["bootstrap", "device", "transport", "runtime/where", "runtime/trace", "runtime/base", "include"],
+    "runtime/job": ["bootstrap", "device", "transport", "runtime/where", "runtime/trace", "runtime/stats", "runtime/base",
+                    "include"],
 }
 LAYERS = [
     "runtime/job",

@@ -26,7 +26,8 @@ KERNELS = (
     r"(mapped-run-2|local-run-2|tcp-hosts2-2)"
     r"|kernel-collective-(data|meet|reduce|wrong)-shared-(mapped-run-2|local-run-2|tcp-hosts2-3)"
     r"|kernel-units-(mapped|local|tcp)"
-    r"|kernel-error-(put_own|atomic_odd|flag_op|g_pe)-(mapped|local|tcp)")
+    r"|kernel-error-(put_own|atomic_odd|flag_op|g_pe)-(mapped|local|tcp)"
+    r"|stats-(exact-run-3|kernels-hosts2-2)")
 DEATHS = r"kernel-death-.*"
 OPENSHMEM = r"openshmem-(semantics|classic)-(run-2|hosts2-4)|openshmem-profiled-linked-run"
 LITMUS = r"litmus-(atomics|message|quiet|signals)-(mapped|local|tcp)-2"
@@ -42,7 +43,7 @@ CUDA = (
 # What is run of the core alone.
 BARE = re.compile(r"(context|identity|rma|setup|signal|threads)-run-[12]")
 # The suites of which sanitizers run some again.
-SOME = ["kernel", "litmus", "cuda", "openshmem", "soak"]
+SOME = ["kernel", "litmus", "cuda", "openshmem", "soak", "stats"]
 COMPILERS = {"gcc": {"CC": "gcc", "CXX": "g++"}, "clang": {"CC": "clang", "CXX": "clang++"}}
 OTHER_LAUNCHER = re.compile(r"mpirun|hydra|srun|pmi")
 

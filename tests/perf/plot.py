@@ -3,6 +3,7 @@
 
     plot.py PLOT"""
 
+import json
 import os
 import re
 import subprocess
@@ -57,6 +58,39 @@ def results(library, factor, sizes):
     return HEAD + "".join(rows)
 
 
+def counts(pes):
+    """Each PE communicates with the next one, and waits for it; PE 0 also for several."""
+    return {"gshmem_stats": 1, "n_pes": pes, "network": "tcp", "PEs": [
+        {"pe": pe, "counts_all": True, "calls": [], "values": {"wait.network.ns": 1000000 * (pe + 1), "put.network.bytes": 8},
+         "peers": [{"pe": (pe + 1) % pes, "operations": 10 ** (pe % 7), "bytes": 8 * 10 ** (pe % 7), "wait_ns": 1000 * pe}] +
+                  [{"pe": -1, "operations": 0, "bytes": 0, "wait_ns": 5}] * (pe == 0)} for pe in range(pes)]}
+
+
+def check_counts(folder):
+    path, out = os.path.join(folder, "stats.json"), os.path.join(folder, "counts")
+    for pes, squares, bars in ((1, 1, 1), (4, 4, 4), (40, 40, 40), (100, 100, 48)):
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(counts(pes), file)
+        done = plot(path, "-o", out)
+        assert done.returncode == 0, done.stderr
+        # of 100 PEs two share a row: one has to do with the other, which has to do with the next row
+        check(os.path.join(out, "matrix-operations.svg"), squares, ["PE", "the other PE"])
+        check(os.path.join(out, "matrix-wait_ns.svg"), squares - 1, ["PE"])
+        check(os.path.join(out, "waits.svg"), bars, ["ms of waiting"])
+        with open(os.path.join(out, "index.html"), encoding="utf-8") as file:
+            page = file.read()
+        assert page.count("<svg ") == 4 and page.count("<tr><td>") == 2, "the page of counts"
+    whole = json.dumps(counts(3))
+    for text in ("", "[]", "{}", whole[:200], whole.replace('"n_pes": 3', '"n_pes": 2'), whole.replace("[", "7", 1),
+                 whole.replace('"operations": 1,', '"operations": -1,')):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = plot(path, "-o", out)
+        assert done.returncode == 1 and "is not a file that GSHMEM_STATS has written" in done.stderr, f"{text}: {done.stderr}"
+    done = plot(path, path, "-o", out)
+    assert done.returncode == 1 and "drawn alone" in done.stderr, done.stderr
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="gshmem-test-plot-") as folder:
         files = []
@@ -75,6 +109,15 @@ def main():
                 page = file.read()
             assert page.count("<svg ") == 3 and page.count("<tr><td>") == 53 * len(inputs), "the page"
             assert not re.search(r"(src|href)=", page), "the page needs more than itself"
+        done = plot(*files, "--compare")
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        lines = [line.split() for line in done.stdout.splitlines()]
+        assert len(lines) == 3 + 53 and lines[0][0] == "A:" and "before" in lines[0][1], done.stdout
+        assert ["put", "16", "ns", "116", "81.2", "0.700"] in lines and ["barrier_all", "-", "ns", "180", "126", "0.700"] in lines, \
+            done.stdout
+        for inputs, said in ((files[:1] + ["--compare"], "give the results of two"), (files, "-o FOLDER says where")):
+            done = plot(*inputs)
+            assert done.returncode == 1 and said in done.stderr, done.stderr
         by_pipe = plot("-", "-o", out, "--only", "put", text=results("A", 1, [8]))
         assert by_pipe.returncode == 0, by_pipe.stderr
         close = HEAD + "A,put,2,2,8,ns,33.2,33.1,33.4,3,4,block\nA,put,2,2,64,ns,33.3,33.1,33.4,3,4,block\n"
@@ -94,6 +137,7 @@ def main():
         assert done.returncode == 1 and "barrier_all" in done.stderr, done.stderr
         done = plot(os.path.join(folder, "none.csv"), "-o", out)
         assert done.returncode == 1 and "No such file" in done.stderr, done.stderr
+        check_counts(folder)
 
 
 if __name__ == "__main__":

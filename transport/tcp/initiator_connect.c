@@ -183,6 +183,8 @@ static bool connect_next(struct tcp *t, struct initiator *to)
         c->shortage = 0;
     }
     while (c->candidate < c->address.n) {
+        if (c->candidate > 0 || c->pause_ms > 0)
+            transport_count(&t->config, TRANSPORT_RETRIED);
         int error = connect_start(t, to, c->candidate++);
         c->attempt_ticks = 0;
         if (!error)
@@ -320,6 +322,7 @@ static bool take_welcome(struct tcp *t, struct initiator *to)
     if (a.kind == RESPONSE_REFUSED)
         return initiator_refused(t, to);
     to->in.first += RESPONSE_BYTES;
+    transport_count(&t->config, TRANSPORT_CONNECTED);
     to->active = t->peer[to->pe].active = true;
     tcp_spare_probes(t, to->pe);
     return true;

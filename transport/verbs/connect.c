@@ -266,6 +266,7 @@ void path_send_rest(struct verbs *v, struct path *p)
 void path_activate(struct verbs *v, struct path *p)
 {
     p->state = PATH_ACTIVE;
+    transport_count(&v->config, p->tried ? TRANSPORT_RECONNECTED : TRANSPORT_CONNECTED);
     v->config.info("verbs: PE %d is reached by %s%s", p->link->pe, p->nic->name,
                    p->tried ? " again" : "");
     p->tried = true;

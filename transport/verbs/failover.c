@@ -54,6 +54,7 @@ void failover_fail(struct verbs *v, struct path *p, const char *why)
     if (p->state < PATH_OFFERED || p->state > PATH_ACTIVE || p->link->state == LINK_FAILED)
         return;
     v->config.info("verbs: PE %d: %s has failed: %s", p->link->pe, p->nic->name, why);
+    transport_count(&v->config, TRANSPORT_PATH_FAILED);
     if (!p->failure.stopped && !(p->failure.stopped = calloc(2, sizeof *p->failure.stopped))) {
         link_fail(v, p->link, GSHMEM_ERR_MEMORY, "verbs: out of memory to recover its path");
         return;

@@ -120,6 +120,19 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_room(const struct gshmem_d
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
 
+#ifdef GSHMEM_HOST_DEVICE
+    if (gshmem_device_traced()) {
+        gshmem_host_unseen_begin(); /* fibers take turns on what the system's thread has */
+        gshmem_device_trace_post(ring->tail, end, gshmem_kernel_block(), gshmem_kernel_thread());
+        gshmem_host_unseen_end();
+        /* acquire: as in gshmem_channel_has_room; the copy stays 0, so that the next post comes
+         * here, too */
+        while (!status && end - gshmem_load_acquire(ring->tail) > ring->slots)
+            status = gshmem_kernel_wait_proxy(&w, c->job->failure);
+        gshmem_kernel_waited();
+        return status;
+    }
+#endif
     while (!status && !gshmem_channel_has_room(ring, end))
         status = gshmem_kernel_wait_proxy(&w, c->job->failure);
     gshmem_kernel_waited();
@@ -169,7 +182,10 @@ gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
     /* acquire: pairs with the release in gshmem_channel_give_back */
     while ((tail = gshmem_load_acquire(channel->ring.tail)) < end && !status)
         status = gshmem_kernel_wait_proxy(&w, c->job->failure);
-    gshmem_raise_to(channel->ring.tail_copy, tail);
+#ifdef GSHMEM_HOST_DEVICE
+    if (!gshmem_device_traced())
+#endif
+        gshmem_raise_to(channel->ring.tail_copy, tail);
     gshmem_kernel_waited();
     return status;
 }

@@ -171,6 +171,12 @@ GSHMEM_API void gshmem_device_unregister(struct gshmem_device_module *module);
  * proxy. */
 GSHMEM_API void gshmem_device_help(void);
 GSHMEM_API void gshmem_device_receive(void);
+/* For kernels of the host device: whether the job is traced; then each post finds its channel full
+ * by the copy of its tail, and calls trace_post with the tail and the position behind the
+ * command. */
+GSHMEM_API int gshmem_device_traced(void);
+GSHMEM_API void gshmem_device_trace_post(const uint64_t *tail, uint64_t end, unsigned block,
+                                         unsigned thread);
 /* Called after the line that says what was wrong with a call in a kernel of the host device: logs
  * which kernel, block and thread called. */
 GSHMEM_API void gshmem_device_say_where(const char *where);

@@ -8,14 +8,30 @@
 #include "startup.h"
 #include <library.h>
 
+/* How many results there will be. */
+static int count_rows(const struct bench *b)
+{
+    size_t size[SIZES_MAX];
+    const char *why;
+    int rows = 0;
+
+    for (const struct benchmark *what = benchmarks; what->name; what++) {
+        if (options_selected(b->options, what) && bench_able(b, what, &why))
+            rows += bench_sizes(b, what, size);
+    }
+    return rows;
+}
+
 /* All PEs measure; PE 0 prints. False, after saying so, if something stopped it. */
 static bool measure_all(struct bench *b)
 {
     const struct options *o = b->options;
     struct result result = {0};
     size_t size[SIZES_MAX];
+    const int rows = count_rows(b);
     const char *why;
     bool good = true;
+    int row = 0;
 
     for (const struct benchmark *what = benchmarks; what->name; what++) {
         if (!options_selected(o, what))
@@ -26,6 +42,8 @@ static bool measure_all(struct bench *b)
             continue;
         }
         for (int i = 0, n = bench_sizes(b, what, size); i < n; i++) {
+            if (b->run.pe == 0)
+                report_progress(what, size[i], row++, rows);
             if (!bench_measure(b, what, size[i], &result)) {
                 fprintf(stderr, LIB_PROGRAM ": %s: no memory for samples; give fewer --rounds\n",
                         what->name);
@@ -35,6 +53,7 @@ static bool measure_all(struct bench *b)
             }
         }
     }
+    report_progress_end();
     samples_free(&result.samples);
     return good;
 }

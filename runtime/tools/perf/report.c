@@ -1,8 +1,54 @@
-/* One line a result. In CSV what is not a result goes to stderr. */
+/* One line a result. In CSV what is not a result goes to stderr. Where stderr is a terminal it also
+ * shows what is being measured. */
 #include <stdio.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "report.h"
 #include <library.h>
+
+/* ---- Progress ---- */
+
+static struct {
+    bool shown; /* there is a line on the terminal, which is taken away before the next one */
+    double began; /* s */
+} progress;
+
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void report_progress(const struct benchmark *what, size_t size, int row, int rows)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    const double now = seconds();
+    report_progress_end();
+    if (row == 0)
+        progress.began = now;
+    fprintf(stderr, "[%d of %d] %s", row + 1, rows, what->name);
+    if (what->sizes)
+        fprintf(stderr, ", %zu bytes", size);
+    if (row) /* as if all took the same time */
+        fprintf(stderr, "; about %.0f s left", (now - progress.began) / row * (rows - row));
+    fflush(stderr);
+    progress.shown = true;
+}
+
+void report_progress_end(void)
+{
+    if (!progress.shown)
+        return;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+    progress.shown = false;
+}
+
+/* ---- Results ---- */
 
 void report_begin(const struct bench *b)
 {
@@ -39,6 +85,7 @@ void report_result(const struct bench *b, const struct benchmark *what, size_t s
     const char *unit = benchmark_unit_name(what->unit);
     char library[64];
 
+    report_progress_end();
     if (o->csv) {
         lib_name(library);
         printf("%s,%s,%d,%d,", library, what->name, b->run.n_pes, b->cpus_here);
@@ -72,5 +119,6 @@ void report_result(const struct bench *b, const struct benchmark *what, size_t s
 
 void report_skip(const struct bench *b, const struct benchmark *what, const char *why)
 {
+    report_progress_end();
     fprintf(b->options->csv ? stderr : stdout, "# %s: skipped: %s\n", what->name, why);
 }

@@ -9,4 +9,9 @@ void report_result(const struct bench *b, const struct benchmark *what, size_t s
                    const struct result *result);
 void report_skip(const struct bench *b, const struct benchmark *what, const char *why);
 
+/* Of PE 0, where its stderr is a terminal: which of how many results is being measured, and about
+ * how long the rest takes. */
+void report_progress(const struct benchmark *what, size_t size, int row, int rows);
+void report_progress_end(void);
+
 #endif
