@@ -83,7 +83,6 @@ __global__ void meet(unsigned *arrived, unsigned *met)
  * refused. */
 static void launch_many()
 {
-    const int block = 128, grid = (100000 + block - 1) / block;
     unsigned *counts = NULL, host[2];
     void *arguments[2];
 
@@ -95,6 +94,7 @@ static void launch_many()
     CHECK(nvshmemx_collective_launch((const void *)meet, dim3(1 << 20), dim3(1024), arguments, 0, 0) != 0);
     (void)cudaGetLastError();
 #ifdef GSHMEM_HOST_DEVICE
+    const int block = 128, grid = (100000 + block - 1) / block;
     if ((double)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) > 8e9) {
         CHECK_EQ(nvshmemx_collective_launch((const void *)meet, dim3(grid), dim3(block), arguments, 0, 0), 0);
         CHECK_CUDA(cudaDeviceSynchronize());
