@@ -129,7 +129,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_room(const struct gshmem_d
          * here, too */
         while (!status && end - gshmem_load_acquire(ring->tail) > ring->slots)
             status = gshmem_kernel_wait_proxy(&w, c->job->failure);
-        gshmem_kernel_waited();
+        if (w.turns)
+            gshmem_kernel_waited();
         return status;
     }
 #endif
