@@ -407,9 +407,10 @@ static void step_follow(struct step *s, const struct step *before)
     }
 }
 
-/* A new step. What was sent arrives at once, so that no round finds nothing if another one could
- * find something; then the agent of the step before goes on. It goes on first if it runs alone since
- * a choice (see found_nothing). NOBODY: this order has been seen. */
+/* A new step. What was sent arrives at once, so that no round finds nothing where another one could
+ * find something: fewer executions are all of them. Late arrivals show more in the first ones. Then
+ * the agent of the step before goes on. It goes on first if it runs alone since a choice (see
+ * found_nothing). NOBODY: this order has been seen. */
 static int choose(struct step *s, int before, bool alone)
 {
     unsigned some = s->enabled & ~s->asleep;
@@ -429,7 +430,7 @@ static int choose(struct step *s, int before, bool alone)
     const unsigned arrivals = some & (bit(DEATH) - bit(ARRIVALS));
     if (alone && some & bit(before))
         return before;
-    if (arrivals && run.what->reduces)
+    if (arrivals && run.what->reduces && !run.what->late)
         return __builtin_ctz(arrivals);
     if (before < DEATH && some & bit(before))
         return before;

@@ -43,6 +43,7 @@ struct exploration {
     int victim;      /* the PE that dies at any time; -1: none does */
     int preemptions; /* at most so many of an execution; -1: any number */
     bool reduces;    /* false: all interleavings */
+    bool late;       /* first what was sent arrives when nothing else can happen, not at once */
     uint64_t most;   /* executions; 0: all */
     const char *log; /* of the execution that fails; NULL: none is wanted */
 };

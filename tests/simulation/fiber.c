@@ -15,7 +15,10 @@
 #include "network.h"
 #include "record.h"
 
-enum { STACK_BYTES = 256 << 10 };
+enum {
+    STACK_BYTES = 256 << 10,
+    GUARDED = 16384, /* stacks with a page below that faults: more than all threads of 1,024 PEs */
+};
 
 struct world world;
 struct fiber *fiber_current;
@@ -42,7 +45,7 @@ void world_fail(const char *format, ...)
 
 void fibers_begin(void)
 {
-    stack_pool_init(&fibers.stacks, STACK_BYTES);
+    stack_pool_init(&fibers.stacks, STACK_BYTES, GUARDED);
     context_adopt(&fibers.home);
     world.schedule = chance_begin(world.seed, 2);
 }

@@ -29,7 +29,7 @@ void program_allow_failures(enum fault_kind kind, struct pe *victim)
 static void usage(void)
 {
     fprintf(stderr,
-            "usage: schedules-run [--kernels] [--preemptions N] [--plain] [--most EXECUTIONS] "
+            "usage: schedules-run [--kernels] [--preemptions N] [--plain] [--late] [--most EXECUTIONS] "
             "[--log FILE] "
             "PROGRAM…\nPROGRAM: what PE 0 does, a dot, what PE 1 does, as letters: %s; an x at "
             "the end: PE 1 dies at any time\n",
@@ -110,7 +110,8 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         {"preemptions", required_argument, NULL, 'p'}, {"plain", no_argument, NULL, 'a'},
         {"most", required_argument, NULL, 'm'},        {"log", required_argument, NULL, 'l'},
-        {"kernels", no_argument, NULL, 'k'},           {NULL, 0, NULL, 0},
+        {"kernels", no_argument, NULL, 'k'},           {"late", no_argument, NULL, 't'},
+        {NULL, 0, NULL, 0},
     };
     struct exploration what = {.begin = small_begin,
                                .check = small_check,
@@ -126,6 +127,8 @@ int main(int argc, char **argv)
             what.reduces = false;
         else if (c == 'k')
             kernels = true;
+        else if (c == 't')
+            what.late = true;
         else if (c == 'm')
             what.most = strtoull(optarg, NULL, 10);
         else if (c == 'l')
