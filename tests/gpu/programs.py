@@ -94,6 +94,7 @@ EXCLUDED = {
     "tests/nvshmem/more.cu": "the host reads symmetric memory itself",
     "tests/nvshmem/regions.cu": "the host reads symmetric memory itself",
     "tests/nvshmem/flush.cu": "the host reads symmetric memory itself; a PE is stopped",
+    "tests/nvshmem/performance.cu": "what it asks of the host device's own headers and modules, a GPU's toolkit has",
     "tests/nvshmem/queue_pairs.cu": "the host reads symmetric memory itself; a PE is stopped",
     "tests/nvshmem/errors.cu": "what is said of mistakes is the same on all devices",
     "tests/nvshmem/mpi.cu": "needs an MPI; examples of it are compiled elsewhere",
