@@ -77,7 +77,7 @@ gshmem_status_t gshmem_stats_get(const char *name, uint64_t *value)
     return GSHMEM_OK;
 }
 
-gshmem_status_t gshmem_stats_peer(int pe, gshmem_stats_peer_t *row)
+gshmem_status_t gshmem_stats_peer(int pe, gshmem_stats_row_t *row)
 {
     const char *call = "gshmem_stats_peer";
     struct stats_sums *now;
@@ -93,7 +93,7 @@ gshmem_status_t gshmem_stats_peer(int pe, gshmem_stats_peer_t *row)
                     job->n_pes - 1);
     }
     const struct stats_row *of = &now->peer[pe < 0 ? job->n_pes : pe];
-    *row = (gshmem_stats_peer_t){of->operations, of->bytes, of->ns};
+    *row = (gshmem_stats_row_t){of->operations, of->bytes, of->ns};
     free(now);
     return GSHMEM_OK;
 }

@@ -47,10 +47,10 @@ GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_stats_get(const char *name, u
 /* A row of the communication matrix: operations of this PE on memory of that one, their bytes, and
  * the time that this PE has waited for it: for its answer, for a lock that it has, or in a barrier
  * where it alone was missing. Of pe -1: waits for several PEs, or for a variable. */
-typedef struct gshmem_stats_peer {
+typedef struct gshmem_stats_row {
     uint64_t operations, bytes, wait_ns;
-} gshmem_stats_peer_t;
-GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_stats_peer(int pe, gshmem_stats_peer_t *row);
+} gshmem_stats_row_t;
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_stats_peer(int pe, gshmem_stats_row_t *row);
 
 /* How often this PE has made a call that takes part in something (gshmem_barrier_all), or entered a
  * range of that name (gshmem_range_push), and the time within. 0 if it never has, and without

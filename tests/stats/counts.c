@@ -79,7 +79,7 @@ static void check_operations(void)
 
 static void exact_operations(void)
 {
-    gshmem_stats_peer_t row;
+    gshmem_stats_row_t row;
     uint64_t sum = 0;
 
     CHECK_OK(gshmem_barrier_all()); /* of collectives the wait for their messages is over, too */
@@ -173,7 +173,7 @@ static void *end_wait(void *unused)
 
 static void exact_waits(void)
 {
-    gshmem_stats_peer_t several;
+    gshmem_stats_row_t several;
     pthread_t thread;
 
     CHECK_OK(gshmem_stats_reset());
@@ -190,7 +190,7 @@ static void exact_waits(void)
 
 static void exact_others(void)
 {
-    gshmem_stats_peer_t row;
+    gshmem_stats_row_t row;
     uint64_t value, *all = malloc((size_t)gshmem_stats_names() * sizeof *all);
 
     CHECK(all);

@@ -51,7 +51,7 @@ int main()
     CHECK_EQ(get("atomic", path, "operations") + get("fetch", path, "operations"), 2 * N);
     CHECK(get("fetch", path, "operations") >= N);
     CHECK_EQ(get("signal", path, "operations"), N);
-    gshmem_stats_peer_t row;
+    gshmem_stats_row_t row;
     CHECK_OK(gshmem_stats_peer(right, &row));
     CHECK(row.operations >= 10 * N);
     CHECK_OK(gshmem_barrier_all());
