@@ -25,7 +25,9 @@ static int topology_place_of(struct topology *t, int number)
         if (t->node[i].number == number)
             return i;
     }
-    return t->nodes < TOPOLOGY_NODES ? add_node(t, number, "") : add_node(t, -1, "");
+    if (t->nodes < TOPOLOGY_NODES || number < 0)
+        return add_node(t, number, "");
+    return topology_place_of(t, -1); /* the table has one place more, for these */
 }
 
 /* The CPUs that this process may use; of another machine, all. */

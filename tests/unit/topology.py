@@ -80,6 +80,12 @@ def main():
         assert "85:00" not in text, f"a display of another maker is no GPU:\n{text}"
         check_picture(picture, 7)
         expect(run("--sys", tree, "--pes", "9"), r"^9 PEs of a node", r"^  PE 8 +CPU 0 +GPU 0000:03:00.0 NIC mlx5_0 ")
+        for node in range(64):  # as many as the table has; the devices are on others
+            write(os.path.join(tree, f"devices/system/node/node{node}/cpulist"), str(node))
+        for i, path in enumerate(DEVICES):
+            write(os.path.join(tree, "devices", path, "numa_node"), str(70 + i))
+        expect(run("--sys", tree), r"^  NUMA node 63 +CPUs 63\n  NUMA node not known\n    GPU +0000:03:00.0\n    GPU +0000:83:00.0\n"
+                                   r"(    NIC .*\n){3}", "^2 PEs of a node")
         empty = os.path.join(folder, "empty")
         os.mkdir(empty)
         expect(run("--sys", empty), "no NUMA node", "^0 PEs")
