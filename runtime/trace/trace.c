@@ -303,6 +303,9 @@ void trace_start(const struct trace_owner *owner)
         return;
     }
     close(fd);
+    /* At once: the first store to a page of a file takes longer than some hundred events. A kernel
+     * that does not know this call makes each page when it is written. */
+    (void)madvise(at, bytes, MADV_POPULATE_WRITE);
     memcpy(t->path, path, sizeof t->path);
     t->pe = owner->pe;
     t->head = at;
