@@ -15,7 +15,7 @@
 #include "device/request.h"
 #include "gshmem/status.h"
 
-#define DEVICE_VERSION 7
+#define DEVICE_VERSION 8
 
 struct gshmem_device_module;
 
@@ -261,8 +261,9 @@ struct device_ops {
                                         struct device_heap_map *map);
 
     /* Whether calls that stream_call was given are still to be made: on streams, or in graphs that
-     * were launched. */
-    bool (*streams_busy)(struct device *d);
+     * were launched. With `kernels` also whether kernels of this process are to end, where their
+     * memory is released without waiting for them. */
+    bool (*streams_busy)(struct device *d, bool kernels);
 
     /* What NICs have written to memory of the device's is seen by all kernels from here on, also by
      * those that run. May be called by any thread, and does not wait for kernels. */

@@ -54,7 +54,7 @@ gshmem_status_t cuda_stream_copy(struct device *d, void *stream, void *to, const
                                  size_t bytes);
 gshmem_status_t cuda_stream_request(struct device *d, void *stream, const struct device_request *r);
 gshmem_status_t cuda_streams_wait(struct device *d);
-bool cuda_streams_busy(struct device *d);
+bool cuda_streams_busy(struct device *d, bool kernels);
 gshmem_status_t cuda_request_start(struct device *d, const struct device_request *r,
                                    void **request);
 bool cuda_request_done(struct device *d, void *request, gshmem_status_t *status);

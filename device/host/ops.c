@@ -76,7 +76,7 @@ static gshmem_status_t memory_copy(struct device *d, void *to, const void *from,
 gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument,
                                  void (*release)(void *));
 bool host_stream_is_captured(void *stream);
-bool host_streams_busy(void);
+bool host_streams_busy(bool kernels);
 
 static gshmem_status_t memory_stream_call(struct device *d, void *stream, void (*function)(void *),
                                           void *argument, void (*over)(void *))
@@ -91,10 +91,10 @@ static bool memory_stream_is_captured(struct device *d, void *stream)
     return host_stream_is_captured(stream);
 }
 
-static bool streams_busy(struct device *d)
+static bool streams_busy(struct device *d, bool kernels)
 {
     (void)d;
-    return host_streams_busy();
+    return host_streams_busy(kernels);
 }
 
 static bool owns(struct device *d, const void *at, size_t bytes)

@@ -11,13 +11,14 @@
 gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument,
                                  void (*release)(void *));
 bool host_stream_is_captured(void *stream);
-bool host_streams_busy(void);
+bool host_streams_busy(bool kernels);
 
 /* Of <cuda_runtime_api.h> for the host device. Each returns a cudaError_t. */
 static struct { /* stays here: the library is loaded once in the process */
     int (*call)(void *stream, void (*function)(void *), void *argument, void (*release)(void *));
     int (*is_capturing)(void *stream, int *status);
     int (*busy)(void);
+    int (*runs_kernels)(void);
     atomic_bool found;
     pthread_mutex_t lock;
 } device = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -32,7 +33,8 @@ static bool stream_call_find_device(void)
     *(void **)&device.is_capturing = dlsym(library, "cudaStreamIsCapturing");
     *(void **)&device.call = dlsym(library, "gshmem_host_call");
     *(void **)&device.busy = dlsym(library, "gshmem_host_calls_under_way");
-    if (device.call && device.is_capturing && device.busy)
+    *(void **)&device.runs_kernels = dlsym(library, "gshmem_host_kernels_under_way");
+    if (device.call && device.is_capturing && device.busy && device.runs_kernels)
         return true;
     dlclose(library);
     return false;
@@ -81,7 +83,7 @@ bool host_stream_is_captured(void *stream)
     return have_streams() && !device.is_capturing(stream, &status) && status;
 }
 
-bool host_streams_busy(void)
+bool host_streams_busy(bool kernels)
 {
-    return have_streams() && device.busy();
+    return have_streams() && (device.busy() || (kernels && device.runs_kernels()));
 }

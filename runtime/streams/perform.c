@@ -155,7 +155,7 @@ gshmem_status_t stream_put_collective_on(gshmem_stream_t stream, const char *cal
     return stream_put_on(stream, call, &r);
 }
 
-gshmem_status_t streams_drain(void)
+gshmem_status_t streams_drain(bool kernels)
 {
     struct wait w;
     gshmem_status_t status = GSHMEM_OK;
@@ -163,7 +163,7 @@ gshmem_status_t streams_drain(void)
     if (atomic_exchange_explicit(&requested, false, memory_order_relaxed))
         status = job->device->ops->streams_wait(job->device);
     wait_begin(&w, "gshmem_finalize: what is on streams", GSHMEM_TEAM_WORLD);
-    while (!status && job->device->ops->streams_busy(job->device))
+    while (!status && job->device->ops->streams_busy(job->device, kernels))
         status = wait_step(&w);
     wait_end(&w);
     /* seq_cst, as in enter */

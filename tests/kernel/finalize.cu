@@ -1,8 +1,8 @@
-/* What is on streams when a job is finalized: operations in a graph that was launched are waited for; after a
- * death those that have not come to their turn are left undone, when they come to it later, and never touch the
- * job that is gone, nor the next one.
+/* What is on streams when a job is finalized: kernels and operations in a graph that was launched are waited for;
+ * after a death those that have not come to their turn are left undone, when they come to it later, and never touch
+ * the job that is gone, nor the next one.
  *
- *     finalize graph|death
+ *     finalize graph|kernels|death
  *
  * Starts its own PEs by fork and a unique id, so that no launcher is there to notice a death. */
 #include <sched.h>
@@ -27,12 +27,17 @@ static void be(const gshmem_uniqueid_t *uid, int pe, int n)
     CHECK_OK(gshmem_init_attr(&attr));
 }
 
-__global__ void moment()
+__device__ static void moment_of(long long ticks)
 {
     long long begin = clock64();
 
-    while (clock64() - begin < 200000000)
+    while (clock64() - begin < ticks)
         __nanosleep(10000);
+}
+
+__global__ void moment()
+{
+    moment_of(200000000);
 }
 
 /* What has been launched has been done, each time. */
@@ -61,6 +66,31 @@ static void graph(const gshmem_uniqueid_t *uid, int pe)
     CHECK_OK(gshmem_finalize());
     CHECK_EQ(mine, 6);
     CHECK_CUDA(cudaStreamSynchronize(stream));
+}
+
+__global__ void pass_on(uint64_t *signal, int *status)
+{
+    moment_of(20000000);
+    *status = gshmem_signal_op(signal, 1, GSHMEM_SIGNAL_SET, (gshmem_my_pe() + 1) % gshmem_n_pes());
+    if (*status == GSHMEM_OK && gshmem_signal_wait_until(signal, GSHMEM_CMP_NE, 0) != 1)
+        *status = GSHMEM_ERR_STATE;
+}
+
+/* Nobody has synchronized with them: one that runs, and one behind it. */
+static void kernels(const gshmem_uniqueid_t *uid, int pe)
+{
+    static int status[2] = {-1, -1};
+    cudaStream_t stream;
+
+    be(uid, pe, N);
+    uint64_t *signal = (uint64_t *)gshmem_calloc(2, sizeof *signal);
+    CHECK(signal);
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int i = 0; i < 2; i++)
+        pass_on<<<1, 1, 0, stream>>>(&signal[i], &status[i]);
+    CHECK_OK(gshmem_finalize());
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(status[i], GSHMEM_OK);
 }
 
 static std::atomic<bool> may_go{false};
@@ -122,7 +152,12 @@ int main(int argc, char **argv)
             break;
         }
     }
-    dies ? death(&uid, &next, own) : graph(&uid, own);
+    if (dies)
+        death(&uid, &next, own);
+    else if (argc > 1 && strcmp(argv[1], "kernels") == 0)
+        kernels(&uid, own);
+    else
+        graph(&uid, own);
     for (int pe = 1; own == 0 && pe < N; pe++) {
         CHECK_EQ(waitpid(child[pe], &status, 0), child[pe]);
         if (dies && pe == VICTIM)

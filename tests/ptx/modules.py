@@ -11,7 +11,7 @@ import tempfile
 import threading
 
 from host_code import HostCode
-from machine import HEADER, Machine, translator
+from machine import HEADER, Machine, pointers_to, translator
 
 sys.path.insert(0, translator())
 import build  # pylint: disable=wrong-import-position
@@ -126,7 +126,56 @@ def files_of_modules(library):
     return found + [count(machine, machine.function(module, "count"), 1)]
 
 
+SHARED = """
+.extern .shared .align 4 .b8 given[];
+.visible .entry both(.param .u64 out)
+{
+    .shared .align 4 .b8 own[128];
+    .reg .b32 %r<8>;
+    .reg .b64 %at<3>;
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 2;
+    mov.u32 %r3, own;
+    add.u32 %r3, %r3, %r2;
+    st.shared.u32 [%r3], %r1;
+    mov.u32 %r4, given;
+    add.u32 %r4, %r4, %r2;
+    add.u32 %r5, %r1, 1000;
+    st.shared.u32 [%r4], %r5;
+    bar.sync 0;
+    ld.shared.u32 %r6, [%r3];
+    ld.shared.u32 %r7, [%r4];
+    mad.lo.u32 %r6, %r6, 10000, %r7;
+    ld.param.u64 %at1, [out];
+    mul.wide.u32 %at2, %r1, 4;
+    add.s64 %at1, %at1, %at2;
+    st.global.u32 [%at1], %r6;
+    ret;
+}
+"""
+
+
+def shared_memory_in_a_graph(library):
+    """A launch of a graph has the shared memory of the launch that was captured: the kernel's own and what it was given."""
+    machine, out = Machine(library), (ctypes.c_uint32 * 32)()
+    stream, graph, launched = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    function = machine.function(machine.load(HEADER + SHARED), "both")
+    pointers, _values = pointers_to([out])
+    cuda = machine.cuda
+    found = [
+        cuda.cudaStreamCreate(ctypes.byref(stream)),
+        cuda.cudaStreamBeginCapture(stream, 1),
+        cuda.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 128, stream, pointers, None),
+        cuda.cudaStreamEndCapture(stream, ctypes.byref(graph)),
+        cuda.cudaGraphInstantiateWithFlags(ctypes.byref(launched), graph, ctypes.c_ulonglong(0)),
+        cuda.cudaGraphLaunch(launched, stream),
+        cuda.cudaStreamSynchronize(stream),
+    ]
+    return [sum(found), list(out) == [10000 * i + 1000 + i for i in range(32)]]
+
+
 CASES = {
+    shared_memory_in_a_graph: [0, True],
     files_of_modules: [301, 801, 200, 200, 200, 0, 1, 100],
     one_text_in_two_files: [100, 100, 101, 101],
     one_text_loaded_by_threads: [100, 100, 100],

@@ -444,8 +444,9 @@ static gshmem_status_t gpu_streams_wait(struct device *d)
     return GSHMEM_OK;
 }
 
-static bool gpu_streams_busy(struct device *d)
+static bool gpu_streams_busy(struct device *d, bool kernels)
 {
+    (void)kernels;
     (void)d;
     return false;
 }

@@ -156,17 +156,9 @@ static struct work *graph_repeat(const struct work *w, struct graph *g)
     if (!made)
         return NULL;
     if (w->kind == WORK_GRID) {
-        struct grid *to = &made->launch.grid;
-        const struct grid *from = &w->launch.grid;
-        to->name = from->name;
-        to->size = from->size;
-        to->block_size = from->block_size;
-        to->dynamic_shared = from->dynamic_shared;
-        to->cooperative = from->cooperative;
-        to->closure = from->closure;
-        to->run = from->run;
-        to->blocks = from->blocks;
-        atomic_init(&to->left, from->blocks);
+        /* never submitted itself, so that it has but what the launch said */
+        made->launch.grid = w->launch.grid;
+        atomic_init(&made->launch.grid.left, w->launch.grid.blocks);
         made->launch.code = w->launch.code;
         code_begins(made->launch.code);
     } else if (w->kind == WORK_CALL) {

@@ -117,6 +117,18 @@ static struct gshmem_host_kernel *kernel_find(const void *function)
     return code ? code->kernel : NULL;
 }
 
+int gshmem_host_kernels_under_way(void)
+{
+    bool any = false;
+
+    pthread_mutex_lock(&kernels.lock);
+    /* Acquire: whoever sees that there are none sees what they did. */
+    for (const struct code *code = kernels.first; code && !any; code = code->next)
+        any = atomic_load_explicit(&code->under_way, memory_order_acquire) != 0;
+    pthread_mutex_unlock(&kernels.lock);
+    return any;
+}
+
 /* --- Launches --- */
 
 static struct configuration *configure(struct configuration c)

@@ -109,7 +109,8 @@ static inline void code_begins(struct code *code)
 
 static inline void code_ends(struct code *code)
 {
-    /* Release: with the acquires in gshmem_host_unregister() and wait_until_left(). */
+    /* Release: with the acquires in gshmem_host_unregister(), wait_until_left() and
+     * gshmem_host_kernels_under_way(). */
     atomic_fetch_sub_explicit(&code->under_way, 1, memory_order_release);
 }
 

@@ -418,6 +418,8 @@ cudaError_t gshmem_host_call(cudaStream_t stream, cudaHostFn_t function, void *a
                              void (*release)(void *argument));
 /* Whether such calls are running or still to come, on streams or in graphs that were launched. */
 int gshmem_host_calls_under_way(void);
+/* The same of kernels. */
+int gshmem_host_kernels_under_way(void);
 
 #ifdef __cplusplus
 }
