@@ -69,8 +69,8 @@ GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_init_attr(const gshmem_init_a
 /* Completes this PE's outstanding operations, waits for the other PEs, and frees everything.
  * Collective. exit(0) and a return from main do the same. If a PE has died, finalize does not wait
  * for it: it frees everything and returns GSHMEM_ERR_PEER_DEAD (a process that ends by exit(0) or a
- * return from main then has the exit status 1). It waits for kernels that this process has launched,
- * which exit and a return from main do not.
+ * return from main then has the exit status 1). It waits for kernels that this process has
+ * launched, which exit and a return from main do not.
  *
  * A PE leaves the job when it begins gshmem_finalize, or ends by exit(0) or a return from main.
  * Three kinds of call still need a PE that has left: a collective, the wait for a lock that the PE

@@ -65,7 +65,7 @@ static void let_words_arrive(const struct job *j)
  * theirs. */
 static gshmem_status_t leave_job(struct job *j, enum departure_way way)
 {
-    /* Where the process ends, kernels are left to themselves: they may wait for what never comes. */
+    /* where the process ends, kernels are left to themselves: they may wait for what never comes */
     gshmem_status_t status = streams_drain(way == LEFT_BY_FINALIZE),
                     met = context_quiet_all(j, "gshmem_finalize");
 
