@@ -23,6 +23,7 @@
 #include "gshmem/context.h"
 #include "gshmem/rma.h"
 #include "gshmem/atomic.h"
+#include "gshmem/indexed.h"
 #include "gshmem/stream.h"
 #include "gshmem/stats.h"
 

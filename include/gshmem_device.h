@@ -37,6 +37,7 @@
 #include "gshmem/device/order.h"
 #include "gshmem/device/rma.h"
 #include "gshmem/device/atomic.h"
+#include "gshmem/device/indexed.h"
 #include "gshmem/device/wait_until.h"
 #include "gshmem/device/team.h"
 #include "gshmem/device/collective.h"

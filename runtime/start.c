@@ -37,6 +37,7 @@
 #include "runtime/node/pretend.h"
 #include "runtime/node/rendezvous.h"
 #include "runtime/node/where_page.h"
+#include "runtime/operations/indexed.h"
 #include "runtime/operations/lock_turns.h"
 #include "runtime/operations/malloc.h"
 #include "runtime/proxy/kernels.h"
@@ -63,6 +64,7 @@ void life_free_job(struct job *j)
     crash_end();
     network_stop(j);
     kernels_stop(j);
+    indexed_stop(j); /* behind the network, in which batches may have been */
     symmetric_stop(j);
     registration_stop(j);
     malloc_stop(j);
@@ -429,7 +431,8 @@ gshmem_status_t life_start(const gshmem_init_attr_t *attr)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
     }
     job = j; /* waits read it */
-    if (!(status = init_join(j, attr->uid)) && !(status = context_start(j)))
+    if (!(status = indexed_start(j)) && !(status = init_join(j, attr->uid)) &&
+        !(status = context_start(j)))
         status = kernels_start(j);
     if (status) {
         answer_stop(j); /* it reads what ends here */

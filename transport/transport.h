@@ -21,7 +21,7 @@
 
 struct device; /* device/device.h */
 
-#define TRANSPORT_VERSION     9
+#define TRANSPORT_VERSION     10
 #define TRANSPORT_KEY_BYTES   32
 #define TRANSPORT_ADDRESS_MAX 160 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
@@ -44,6 +44,8 @@ enum transport_kind {
     TRANSPORT_PUT,    /* local -> remote, then the signal if there is one */
     TRANSPORT_GET,    /* remote -> local */
     TRANSPORT_ATOMIC, /* made by the target; the old value goes to *old if that is not NULL */
+    TRANSPORT_BATCH,  /* many elements of one object, each put, got or updated (batch.h); only for
+                         transports whose ops have `batches` */
 };
 
 enum transport_flags {
@@ -78,7 +80,10 @@ struct transport_request {
 
     /* A put's signal, an update of a 64-bit word that follows the data; signal_op 0: none. */
     uint8_t signal_op;
-    uint8_t signal_segment;
+    union {
+        uint8_t signal_segment;
+        uint8_t each; /* what a batch does to each element: one of the other enum transport_kind */
+    };
     /* An atomic, as in gshmem_path_atomic: an enum gshmem_amo and an enum gshmem_type. */
     uint8_t amo;
     uint8_t type;
@@ -86,12 +91,14 @@ struct transport_request {
     union {
         uint64_t signal_offset;
         uint64_t operand;
+        uint64_t elements; /* of a batch, */
     };
     union {
         uint64_t signal_value;
         uint64_t compare;
+        uint64_t element_bytes; /* and of each of them */
     };
-    uint64_t *old;
+    uint64_t *old; /* of a batch of gets: where the elements go, one after the other */
 
     /* NULL, or called, from post or progress, when the source of a put has been read, if the
      * transport knows that before the put is done. */
@@ -185,6 +192,12 @@ struct transport_config {
     void (*count)(void *context, enum transport_event what);
 };
 
+/* What a request does: put, get or update. */
+static inline int transport_effect(const struct transport_request *r)
+{
+    return r->kind == TRANSPORT_BATCH ? r->each : r->kind;
+}
+
 static inline void transport_count(const struct transport_config *config,
                                    enum transport_event what)
 {
@@ -269,6 +282,8 @@ struct transport_ops {
     /* Optional. Called in a child of fork: closes the descriptors by which peers notice that the
      * parent ends, and touches nothing else, as a thread of the parent may have been anywhere. */
     void (*leave_parent)(struct transport *t);
+    /* Optional. Whether post takes TRANSPORT_BATCH; otherwise each element is a request. */
+    int batches;
 };
 
 extern const struct transport_ops transport_local, transport_tcp;

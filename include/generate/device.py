@@ -27,6 +27,7 @@ TOP = '''\
 #define GSHMEM_DEVICE_TYPED_H
 
 #include "gshmem/device/atomic.h"
+#include "gshmem/device/indexed.h"
 #include "gshmem/device/wait_until.h"
 #include "gshmem/device/reduce.h"
 #include "gshmem/stream.h"
@@ -95,6 +96,17 @@ def _wait(operation):
         verb, form.replace('_vector', ''), values, ', indices' if 'some' in form else '')
 
 
+def _indexed(operation):
+    """In kernels, by the threads of a scope."""
+    pe = 'pes, 0' if '_pes' in operation.name else 'NULL, pe'
+    if operation.name.startswith('ix_add'):
+        return 'gshmem_kernel_ix_add<$SCOPE>(ctx, dest, source, index, %s, nelems)' % pe
+    verb = operation.name[:len('ixput')]
+    options = '$SCOPE, $SIZE' + (
+        ', %s' % str(operation.name.endswith('_nbi')).lower() if verb == 'ixget' else '')
+    return '(gshmem_kernel_%s<%s>(ctx, dest, source, index, %s, nelems))' % (verb, options, pe)
+
+
 _COLLECTIVES = {
     'broadcast': 'gshmem_kernel_broadcast<$SCOPE>(team, dest, source, ' + _BYTES + ', PE_root)',
     'fcollect':  'gshmem_kernel_fcollect<$SCOPE>(team, dest, source, ' + _BYTES + ')',
@@ -126,6 +138,12 @@ def _template(operation, t, scope):
         return _group_rma(name) if scope else native.RMA[name]
     if name in SINGLE:
         return SINGLE[name]
+    if name.startswith('ix'):
+        in_kernel = _indexed(operation)
+        if scope:
+            return 'return %s;' % in_kernel
+        return 'GSHMEM_RETURN(%s,\n              %s);' % (
+            in_kernel, native.indexed(operation)[len('return '):-1])
     if name.startswith('atomic_'):
         return _atomic(operation)
     in_kernel = (_wait if name.startswith(('wait_until', 'test')) else _collective)(operation)

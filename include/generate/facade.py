@@ -32,6 +32,7 @@ def operations():
     for family in FAMILIES:
         chosen = [operation for operation in family.operations
                   if operation.name not in _LACKS_OPERATIONS and _has(operation)
+                  and not operation.name.startswith('ix')
                   and not (operation.name.startswith('atomic') and operation.name.endswith('_nbi'))]
         if chosen:
             result.append((family, chosen))

@@ -32,6 +32,16 @@ RMA = {
         + ', sig_addr, signal, sig_op, pe);',
 }
 
+def indexed(operation):
+    """The call out of line."""
+    pe = 'pes, GSHMEM_PE_OF_EACH' if '_pes' in operation.name else 'NULL, pe'
+    if operation.name.startswith('ix_add'):
+        return 'return gshmem_path_ix_add(ctx, $TYPE, dest, source, index, %s, nelems);' % pe
+    return 'return gshmem_path_%s(ctx, dest, source, index, %s, $SIZE, nelems%s);' % (
+        operation.name[:len('ixput')], pe,
+        ', %d' % operation.name.endswith('_nbi') if operation.name.startswith('ixget') else '')
+
+
 # The copy keeps `value` itself in a register.
 P = '''
 $T *there = ($T *)gshmem_ctx_reach(ctx, dest, sizeof *dest, pe);
@@ -187,6 +197,8 @@ def template(operation, t):
         return _atomic(operation, t)
     if name.startswith(('wait_until', 'test')):
         return _wait(operation)
+    if name.startswith('ix'):
+        return indexed(operation)
     if name.endswith(('_reduce', '_reducescatter')):
         op, form = name.split('_')
         return 'return gshmem_%s(team, $TYPE, GSHMEM_OP_%s, dest, source, nreduce);' % (
@@ -206,7 +218,8 @@ def body(operation, t):
 
 
 def sized_body(operation, bits):
-    return Template(RMA[operation.name]).substitute(SIZE=str(bits // 8)).split('\n')
+    text = indexed(operation) if operation.name.startswith('ix') else RMA[operation.name]
+    return Template(text).substitute(SIZE=str(bits // 8)).split('\n')
 
 
 # ---- On a stream: the memory-sized function's counterpart there, with the same arguments ----

@@ -34,6 +34,8 @@ COLLECTIVES = ('Data movement of teams', 'Reductions', 'Scans')
 
 def _has(operation):
     op, _, form = operation.name.rpartition('_')
+    if operation.name.startswith('ix'):  # indexed operations are GSHMEM's
+        return False
     return not operation.name.endswith(_LACKS) and (form != 'reduce' or op in _REDUCTIONS)
 
 
@@ -41,7 +43,8 @@ def families():
     result = []
     for family in FAMILIES:
         chosen = [operation for operation in family.operations if _has(operation)]
-        result.append(Family(family.name, family.comment, chosen))
+        if chosen:
+            result.append(Family(family.name, family.comment, chosen))
     return result
 
 

@@ -170,6 +170,15 @@ _BLOCKS = ('T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize
 _SIGNAL = 'uint64_t *sig_addr, uint64_t signal, int sig_op, '
 
 
+def _indexed(name, nbi='', types='rma'):
+    """An indexed operation: of one PE, and of a PE for each element."""
+    return [Operation(name + form + nbi, types, 'status',
+                      'T *dest, const T *source, const size_t *index, ' + which, True, types == 'rma',
+                      kernels='group')
+            for form, which in (('', 'size_t nelems, int pe'),
+                                ('_pes', 'const int *pes, size_t nelems'))]
+
+
 def _atomic(name, types, parameters, fetches=False):
     """An atomic update; those that fetch the old value also exist as nbi, through a pointer."""
     forms = [Operation('atomic_' + name, types, 'T' if fetches else 'status', parameters, True,
@@ -240,6 +249,12 @@ FAMILIES = [
            [_rma('iput', _STRIDED + 'int pe'), _rma('iget', _STRIDED + 'int pe'),
             _rma('ibput', _BLOCKS + 'int pe', kernels='thread', stream=False),
             _rma('ibget', _BLOCKS + 'int pe', kernels='thread', stream=False)]),
+
+    Family('Indexed',
+           'Elements of one object by their numbers: gshmem/indexed.h. Element i of the local array belongs\n'
+           'to element index[i] of the object on pe, or on pes[i].',
+           _indexed('ixput') + _indexed('ixget') + _indexed('ixput', '_nbi') + _indexed('ixget', '_nbi')
+           + _indexed('ix_add', types='amo')),
 
     Family('Put with signal',
            'Like gshmem_putmem_signal: a PE that sees the signal sees the data.',

@@ -25,6 +25,7 @@ struct pretended;
 struct device;
 struct device_heap;
 struct heap;
+struct indexed_windows;
 struct kernels;
 struct lock_turn;
 struct memory_map;
@@ -86,6 +87,7 @@ struct job {
         uint64_t handle; /* 0: there is none */
         uint32_t hints;
     } region; /* of NVSHMEM's regions, that of the host: teams/regions.c */
+    struct indexed_windows *indexed; /* memory of indexed operations in flight */
     struct queue_pairs *queue_pairs; /* contexts that kernels name by numbers; NULL: none */
     atomic_bool over;             /* the process ends, and the job stays mapped until then:
                                      job_stay */

@@ -29,13 +29,22 @@ struct departure {
     _Atomic bool gone;
 };
 
+/* What is to be done when a request is complete, before its completion shows in its context: with
+ * the network's lock held. */
+struct landing {
+    void (*landed)(struct landing *l, gshmem_status_t status);
+};
+
 /* A request in flight: its place in the order in which its context issued. */
 struct flight {
     struct network *network;
     struct pending *pending;
     int pe;
     struct flight *next; /* the one issued after it, or the next spare one */
-    struct departure *departure; /* NULL: no thread waits for it */
+    union {
+        struct departure *departure; /* NULL: no thread waits for it */
+        struct landing *landing;     /* of network_post_landing */
+    };
     bool sent;   /* it has no source, or its source may be reused */
     bool landed;
     uint64_t id; /* in the trace */
@@ -131,6 +140,14 @@ void network_fence(struct network *n);
  * that PE is full, makes progress until there is room. `call` is for messages. */
 gshmem_status_t network_post(struct network *n, struct pending *pending,
                              struct transport_request *request, const char *call);
+/* The same; l->landed is called when the request is complete, if it was posted. */
+gshmem_status_t network_post_landing(struct network *n, struct pending *pending,
+                                     struct transport_request *request, struct landing *l,
+                                     const char *call);
+/* Whether the transport to other nodes takes batches. */
+bool network_takes_batches(const struct network *n);
+/* Whether some of these bytes of this process are device memory. */
+bool network_is_on_device(const struct network *n, const void *at, size_t bytes);
 /* A put into another PE's heap, by a short path, for data that the transport copies, or that stays
  * where it is until the put is complete. */
 gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t offset,

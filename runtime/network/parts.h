@@ -78,7 +78,8 @@ bool network_try_round(struct network *n);
 static inline void network_count(struct network *n, const struct transport_request *r,
                                  enum stats_path path, bool internal)
 {
-    const bool update = r->kind == TRANSPORT_ATOMIC, put = r->kind == TRANSPORT_PUT;
+    const bool update = transport_effect(r) == TRANSPORT_ATOMIC,
+               put = transport_effect(r) == TRANSPORT_PUT, batch = r->kind == TRANSPORT_BATCH;
     const enum stats_kind kind = internal           ? STATS_INTERNAL
                                  : put              ? STATS_PUT
                                  : update && r->old ? STATS_FETCH
@@ -88,7 +89,9 @@ static inline void network_count(struct network *n, const struct transport_reque
     /* a signal without data is no put */
     if (r->bytes || !put || !r->signal_op)
         stats_operation(n->counts, kind, path, r->pe,
-                        update ? atomic_type_bytes(r->type) : r->bytes);
+                        batch    ? r->elements * r->element_bytes
+                        : update ? atomic_type_bytes(r->type)
+                                 : r->bytes);
     if (put && r->signal_op)
         stats_operation(n->counts, internal ? STATS_INTERNAL : STATS_SIGNAL, path, r->pe,
                         sizeof(uint64_t));

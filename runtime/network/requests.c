@@ -74,6 +74,16 @@ static void requests_land(void *tag, gshmem_status_t status)
                           memory_order_release);
 }
 
+static void requests_land_first(void *tag, gshmem_status_t status)
+{
+    struct flight *f = tag;
+    struct landing *l = f->landing;
+
+    f->landing = NULL;
+    l->landed(l, status);
+    requests_land(f, status);
+}
+
 /* Appends a flight in the context's order; NULL: out of memory. */
 static inline struct flight *take_off(struct network *n, struct pending *p, int pe,
                                       struct departure *departure)
@@ -170,7 +180,7 @@ requests_begin_traced(struct network *n, const struct transport_request *r)
     struct flight *f = r->tag;
 
     f->id = trace_next_id();
-    trace_event(TRACE_POSTED, trace_op_of(r->kind), r->pe, f->id,
+    trace_event(TRACE_POSTED, trace_op_of(transport_effect(r)), r->pe, f->id,
                 trace_at(r->segment, r->offset), r->bytes);
     return requests_post_traced(n, r);
 }
@@ -215,10 +225,12 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
         stats_add(n->counts, STATS_FULL, 1);
         status = post_when_there_is_room(n, request, call);
     }
-    if (!status)
+    if (!status) {
         network_count(n, request, STATS_NETWORK, internal);
-    else
-        requests_land(request->tag, GSHMEM_OK); /* the caller gets the failure as the result */
+    } else { /* the caller gets the failure as the result */
+        ((struct flight *)own.tag)->departure = NULL;
+        requests_land(own.tag, GSHMEM_OK);
+    }
     mutex_give(&n->lock);
     if (!status)
         return GSHMEM_OK;
@@ -232,7 +244,8 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
 /* With the lock held, which it releases. plain: a put of the program, without a signal. */
 static inline gshmem_status_t post_held(struct network *n, struct pending *pending,
                                         struct transport_request *request,
-                                        struct departure *departure, const char *call, bool plain)
+                                        struct departure *departure, struct landing *landing,
+                                        const char *call, bool plain)
 {
     struct flight *flight = take_off(n, pending, request->pe, departure);
 
@@ -246,6 +259,10 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
     /* NULL where nobody has to be told: transports coalesce such puts alone */
     request->sent = departure || !flight->sent ? depart : NULL;
     request->done = requests_land;
+    if (landing) { /* a constant where this is inlined */
+        flight->landing = landing;
+        request->done = requests_land_first;
+    }
     request->tag = flight;
     gshmem_status_t status = trace_is_on() ? requests_begin_traced(n, request)
                                            : n->remote->ops->post(n->remote, request);
@@ -261,7 +278,7 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
 
 static inline gshmem_status_t post(struct network *n, struct pending *pending,
                                    struct transport_request *request, struct departure *departure,
-                                   const char *call)
+                                   struct landing *landing, const char *call)
 {
     if (GSHMEM_UNLIKELY(atomic_load_explicit(&n->lost[request->pe], memory_order_relaxed)))
         return fail_remote(GSHMEM_ERR_PEER_DEAD, request->pe, call);
@@ -269,13 +286,30 @@ static inline gshmem_status_t post(struct network *n, struct pending *pending,
     if (GSHMEM_UNLIKELY(status))
         return status;
     network_enter(n);
-    return post_held(n, pending, request, departure, call, false);
+    return post_held(n, pending, request, departure, landing, call, false);
 }
 
 gshmem_status_t network_post(struct network *n, struct pending *pending,
                              struct transport_request *request, const char *call)
 {
-    return post(n, pending, request, NULL, call);
+    return post(n, pending, request, NULL, NULL, call);
+}
+
+gshmem_status_t network_post_landing(struct network *n, struct pending *pending,
+                                     struct transport_request *request, struct landing *l,
+                                     const char *call)
+{
+    return post(n, pending, request, NULL, l, call);
+}
+
+bool network_takes_batches(const struct network *n)
+{
+    return n->remote && n->remote->ops->batches;
+}
+
+bool network_is_on_device(const struct network *n, const void *at, size_t bytes)
+{
+    return n->config.device && n->config.on_device(n->config.context, at, bytes);
 }
 
 gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t offset,
@@ -295,14 +329,14 @@ gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t of
     put->offset = offset;
     put->local = (void *)source;
     put->bytes = bytes;
-    return post_held(n, pending, put, NULL, "put", !pending->internal);
+    return post_held(n, pending, put, NULL, NULL, "put", !pending->internal);
 }
 
 gshmem_status_t network_put(struct network *n, struct pending *pending,
                             struct transport_request *request, const char *call)
 {
     struct departure d = {.status = GSHMEM_OK};
-    gshmem_status_t status = post(n, pending, request, &d, call);
+    gshmem_status_t status = post(n, pending, request, &d, NULL, call);
     struct wait w;
 
     if (status)

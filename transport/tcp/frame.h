@@ -29,7 +29,7 @@
 #include "transport/transport.h"
 
 enum {
-    FRAME_VERSION = 7,
+    FRAME_VERSION = 8,
     HELLO_BYTES = 64, /* and a proof */
     NONCE_BYTES = 32,
     PROOF_BYTES = 32,
@@ -110,6 +110,7 @@ enum frame_kind {
     FRAME_MESSAGE, /* likewise: `bytes` bytes follow, for the transport that uses this one */
     FRAME_ACK,     /* likewise: the first `offset` unordered puts have been carried out */
     FRAME_TRACE,   /* likewise: the next request is of the operation with the id `offset` */
+    FRAME_BATCH,   /* `bytes` bytes of records follow, of elements of the object at `offset` */
 };
 
 struct request_frame {
@@ -118,13 +119,13 @@ struct request_frame {
     uint8_t amo; /* of an atomic */
     uint8_t type;
     uint8_t signal_op; /* of a put; 0: none */
-    uint8_t signal_segment;
+    uint8_t signal_segment; /* of a batch: what it does to each element */
     uint8_t more;    /* of a put without a signal: the next request is the rest of it */
     uint8_t unasked; /* of a put: nobody waits for its response */
     uint64_t offset;
     uint64_t bytes; /* of the data: behind this frame (put), or requested (get) */
-    uint64_t a;     /* operand, or the signal's offset */
-    uint64_t b;     /* compare, or the signal's value */
+    uint64_t a;     /* operand, the signal's offset, or the number of elements */
+    uint64_t b;     /* compare, the signal's value, or the bytes of an element */
     uint64_t trace; /* not on the wire: the operation's id, or 0 */
 };
 
@@ -157,7 +158,7 @@ static inline bool request_decode(const unsigned char in[REQUEST_BYTES], struct 
         .b = frame_get64(in + 32),
     };
     bool may_have_more = f->kind == FRAME_PUT && f->signal_op == 0;
-    return f->kind >= FRAME_PUT && f->kind <= FRAME_TRACE && f->more <= may_have_more &&
+    return f->kind >= FRAME_PUT && f->kind <= FRAME_BATCH && f->more <= may_have_more &&
            f->unasked <= (f->kind == FRAME_PUT);
 }
 

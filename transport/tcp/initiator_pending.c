@@ -34,9 +34,25 @@ static __attribute__((noinline)) void pending_trace(struct initiator *to,
     request_encode(frame,
                    &(struct request_frame){.kind = FRAME_TRACE, .offset = trace_operation});
     queue_add_copy(&to->out, frame, sizeof frame);
-    trace_event(TRACE_SENT, trace_op_of(r->kind), r->pe, trace_operation,
+    trace_event(TRACE_SENT, trace_op_of(transport_effect(r)), r->pe, trace_operation,
                 trace_at(r->segment, r->offset), r->bytes);
     trace_operation = 0; /* of several parts the first has it */
+}
+
+static void pending_of_batch(struct pending *w, struct request_frame *f,
+                             const struct transport_request *r)
+{
+    f->kind = FRAME_BATCH;
+    f->signal_segment = r->each;
+    f->amo = r->amo;
+    f->type = r->type;
+    f->a = r->elements;
+    f->b = r->element_bytes;
+    if (r->each != TRANSPORT_GET)
+        return;
+    w->local = r->old;
+    w->bytes = r->elements * r->element_bytes;
+    w->due = RESPONSE_DATA;
 }
 
 struct pending *pending_add(struct tcp *t, struct initiator *to, const struct transport_request *r,
@@ -77,11 +93,16 @@ struct pending *pending_add(struct tcp *t, struct initiator *to, const struct tr
         w->local = r->old;
         w->due = r->old ? RESPONSE_VALUE : RESPONSE_DONE;
         break;
+    case TRANSPORT_BATCH:
+        pending_of_batch(w, &f, r);
+        break;
     }
     if (trace_is_on() && trace_operation)
         pending_trace(to, r);
     request_encode(frame, &f);
     queue_add_copy(&to->out, frame, sizeof frame);
+    if (r->kind == TRANSPORT_BATCH)
+        queue_add_reference(&to->out, r->local, r->bytes, NULL, NULL);
     if (r->kind != TRANSPORT_PUT || r->bytes == 0)
         return w;
     if (r->bytes <= TRANSPORT_COPIED)

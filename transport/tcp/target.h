@@ -12,6 +12,8 @@
  *       ▼                        ▼
  *     target_staging.c     target_unordered.c   device memory; this PE's own unordered puts
  *       ▼
+ *     target_batch.c       carries out a batch of elements
+ *       ▼
  *     target_execute.c     carries a request out
  *
  * A file calls only files below it. */
@@ -19,6 +21,7 @@
 #define GSHMEM_TRANSPORT_TCP_TARGET_H
 
 #include "runtime/trace/trace.h"
+#include "transport/batch.h"
 #include "transport/segment.h"
 #include "transport/tcp/state.h"
 
@@ -52,6 +55,14 @@ struct target_data {
     gshmem_status_t put_failure; /* the rest of the data is thrown away, and no signal is stored */
 };
 
+/* A batch whose records are arriving. */
+struct target_batch {
+    struct request_frame f;
+    char *at;          /* its element 0 */
+    uint64_t elements; /* from there on, that the segment has */
+    uint64_t left;     /* records that have not been carried out */
+};
+
 struct target {
     struct stream stream;
     struct target *next;
@@ -77,6 +88,7 @@ struct target {
 
     struct request_frame put;
     struct target_data data;
+    struct target_batch batch;
 
     struct deferred_list *deferred; /* what waits for copies; NULL before the first */
     uint32_t deferred_count;
@@ -143,6 +155,20 @@ bool target_must_wait(const struct tcp *t, const struct target *from,
                       const struct request_frame *f);
 /* target_advance looks after the stream until nothing of it is staged any more. */
 void target_stage(struct tcp *t, struct target *from);
+
+/* ---- target_batch.c ---- */
+
+/* A batch begins. False: it is against the rules. */
+bool batch_begin(struct tcp *t, struct target *from, const struct request_frame *f);
+/* Carries out the records that have arrived, as far as there is room for their responses. False:
+ * one of them is against the rules. */
+bool batch_take(struct tcp *t, struct target *from);
+/* How many bytes have to arrive before anything can be taken, where no data is arriving. */
+static inline size_t target_takes_least(const struct target *from)
+{
+    return from->batch.left ? batch_record_bytes(from->batch.f.signal_segment, from->batch.f.b)
+                            : REQUEST_BYTES;
+}
 
 /* ---- target_unordered.c ---- */
 

@@ -7,7 +7,8 @@
 
 void target_trace(const struct target *from, const struct request_frame *f)
 {
-    const enum trace_op op = f->kind == FRAME_PUT   ? TRACE_PUT
+    const enum trace_op op = f->kind == FRAME_BATCH ? trace_op_of(f->signal_segment)
+                             : f->kind == FRAME_PUT ? TRACE_PUT
                              : f->kind == FRAME_GET ? TRACE_GET
                                                     : TRACE_ATOMIC;
 

@@ -94,11 +94,12 @@ static bool target_take_message(struct tcp *t, struct target *from, const struct
     return true;
 }
 
-/* Data for host memory is stored as it arrives, and must not be stored before what is deferred. */
+/* Data for host memory, and batches, are stored as they arrive, and must not be stored before what is deferred. */
 static bool overtakes_copies(const struct tcp *t, const struct request_frame *f)
 {
-    return f->kind == FRAME_PUT && f->bytes &&
-           !(f->segment < t->config.segments && t->config.segment[f->segment].of_device);
+    return (f->kind == FRAME_PUT && f->bytes &&
+            !(f->segment < t->config.segments && t->config.segment[f->segment].of_device)) ||
+           f->kind == FRAME_BATCH;
 }
 
 /* The peer acknowledges unordered puts. It does so when it has nothing else to do, and may wait
@@ -142,6 +143,9 @@ static bool take_request(struct tcp *t, struct target *from)
         return take_get(t, from, &f);
     case FRAME_ATOMIC:
         return take_atomic(t, from, &f);
+    case FRAME_BATCH:
+        return batch_begin(t, from, &f) ||
+               target_refuse(t, from, "a batch that does not exist, or not on symmetric memory");
     case FRAME_TRACE:
         return true;
     case FRAME_ACK:
@@ -215,6 +219,8 @@ bool target_parse(struct tcp *t, struct target *from)
             fine = admission_take_greeting(t, from, have);
         else if (from->data.left && have)
             fine = target_take_data(t, from, have);
+        else if (from->batch.left)
+            fine = batch_take(t, from);
         else if (!from->data.left && have >= REQUEST_BYTES && target_has_room(from) &&
                  deferred_has_room(from))
             fine = take_request(t, from);

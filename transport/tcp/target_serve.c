@@ -102,7 +102,7 @@ static bool respond_and_parse(struct tcp *t, struct target *from, bool may_put_o
 
     for (size_t left, before = SIZE_MAX;
          fine && queue_empty(&from->out) && from->pe >= 0 && !from->data.left &&
-         (left = receive_buffer_has(&from->in)) >= REQUEST_BYTES && left < before;
+         (left = receive_buffer_has(&from->in)) >= target_takes_least(from) && left < before;
          before = left)
         fine = target_parse(t, from) && target_send_responses(t, from, may_put_off);
     return fine;

@@ -1,0 +1,442 @@
+/* Indexed operations: elements of one object by their numbers, on one PE or on a PE for each
+ * (gshmem/indexed.h).
+ *
+ * All arguments are checked first. Then elements that are mapped are moved in place; those of other
+ * nodes are sorted by PE, some thousands at a time, and travel in batches. Where there are no
+ * batches, each element is a request of its own. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gshmem.h"
+#include "runtime/base/atomic_type.h"
+#include "runtime/operations/indexed.h"
+
+enum { SORTED_MOST = 16384 }; /* elements that are sorted at a time */
+
+/* ---- Arguments ---- */
+
+static gshmem_status_t indexed_check_pointers(const struct indexed *ix, bool each)
+{
+    const char *missing = !ix->index        ? "index"
+                          : each && !ix->pes ? "pes"
+                          : ix->local        ? NULL
+                          : ix->each == TRANSPORT_GET ? "dest"
+                                                      : "source";
+
+    if (missing)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu elements: %s is NULL", ix->call, ix->n, missing);
+    if (ix->each == TRANSPORT_ATOMIC && (uintptr_t)ix->object % ix->element)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: %p is not aligned to its %zu bytes", ix->call,
+                    (void *)ix->object, ix->element);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t indexed_check_pes(const struct indexed *ix)
+{
+    const char *whole = ix->c->view.team == GSHMEM_TEAM_WORLD ? "job" : "context's team";
+    const unsigned n = (unsigned)ix->c->view.n_pes;
+
+    if (!ix->pes && (unsigned)ix->pe >= n)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu elements with PE %d: the %s has PEs 0..%u",
+                    ix->call, ix->n, ix->pe, whole, n - 1);
+    for (size_t i = 0; ix->pes && i < ix->n; i++) {
+        if ((unsigned)ix->pes[i] >= n)
+            return fail(GSHMEM_ERR_ARGUMENT,
+                        "%s of %zu elements: pes[%zu] is %d: the %s has PEs 0..%u", ix->call, ix->n,
+                        i, ix->pes[i], whole, n - 1);
+    }
+    return GSHMEM_OK;
+}
+
+static void indexed_measure(struct indexed *ix)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < ix->n; i++)
+        most = ix->index[i] > most ? ix->index[i] : most;
+    ix->most = most;
+    ix->span = most == SIZE_MAX ? SIZE_MAX : gshmem_bytes(most + 1, ix->element);
+}
+
+/* Finds pe's copy of the object, up to the largest index. Its failure names that index. */
+static gshmem_status_t indexed_resolve(const struct indexed *ix, int pe, struct location *l)
+{
+    size_t at = 0;
+    char call[96];
+
+    *l = (struct location){.segment = SEGMENT_HEAP, .atomicity = ATOMICITY_CPU, .way = WAY_NETWORK};
+    if (!job->checked && context_is_remote_heap(ix->c, ix->object, ix->span, pe, &l->pe, &l->offset))
+        return GSHMEM_OK;
+    while (ix->index[at] != ix->most)
+        at++;
+    snprintf(call, sizeof call, "%s with index[%zu] = %zu", ix->call, at, ix->most);
+    return context_resolve(ix->c, ix->object, ix->span, pe, call, l);
+}
+
+/* ---- Mapped ---- */
+
+static inline __attribute__((always_inline)) void
+indexed_move_one(const struct indexed *ix, char *there, size_t i, size_t bytes)
+{
+    char *at = there + ix->index[i] * bytes, *mine = ix->local + i * bytes;
+
+    if (ix->each == TRANSPORT_GET)
+        memcpy(mine, at, bytes);
+    else
+        memcpy(at, mine, bytes);
+}
+
+static inline void indexed_add_one(const struct indexed *ix, char *there, size_t i)
+{
+    void *at = there + ix->index[i] * ix->element;
+    const char *mine = ix->local + i * ix->element;
+    uint64_t operand = 0;
+    uint32_t half;
+
+    if (ix->element == sizeof half) {
+        memcpy(&half, mine, sizeof half);
+        operand = half;
+    } else {
+        memcpy(&operand, mine, sizeof operand);
+    }
+    if (GSHMEM_UNLIKELY(atomic_type_is_real(ix->type)))
+        atomic_apply(GSHMEM_AMO_ADD, ix->type, at, operand, 0);
+    else if (ix->element == sizeof half)
+        __atomic_fetch_add((uint32_t *)at, (uint32_t)operand, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_add((uint64_t *)at, operand, __ATOMIC_RELAXED);
+}
+
+static inline __attribute__((always_inline)) void
+indexed_move_some(const struct indexed *ix, char *there, const struct elements *e, size_t bytes)
+{
+    for (size_t k = 0; k < e->n; k++)
+        indexed_move_one(ix, there, elements_at(e, k), bytes);
+}
+
+/* Elements of one PE, whose copy is mapped at `there`. */
+static void indexed_move(const struct indexed *ix, char *there, const struct elements *e)
+{
+    if (ix->each == TRANSPORT_ATOMIC) {
+        for (size_t k = 0; k < e->n; k++)
+            indexed_add_one(ix, there, elements_at(e, k));
+        return;
+    }
+    switch (ix->element) {
+    case 4:
+        indexed_move_some(ix, there, e, 4);
+        break;
+    case 8:
+        indexed_move_some(ix, there, e, 8);
+        break;
+    default:
+        indexed_move_some(ix, there, e, ix->element);
+    }
+}
+
+static inline char *indexed_reach(const struct indexed *ix, int pe)
+{
+    return gshmem_ctx_reach(ix->ctx, ix->object, ix->span, pe);
+}
+
+/* Elements with a PE each: moves those that are mapped, and lists the others. Returns their
+ * number. */
+static inline __attribute__((always_inline)) size_t
+indexed_sift_by(const struct indexed *ix, size_t from, size_t n, uint32_t *others, size_t bytes)
+{
+    size_t left = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        char *there = indexed_reach(ix, ix->pes[from + k]);
+        if (!there)
+            others[left++] = (uint32_t)k;
+        else if (bytes)
+            indexed_move_one(ix, there, from + k, bytes);
+        else
+            indexed_add_one(ix, there, from + k);
+    }
+    return left;
+}
+
+static size_t indexed_sift(const struct indexed *ix, size_t from, size_t n, uint32_t *others)
+{
+    if (ix->each == TRANSPORT_ATOMIC)
+        return indexed_sift_by(ix, from, n, others, 0);
+    switch (ix->element) {
+    case 4:
+        return indexed_sift_by(ix, from, n, others, 4);
+    case 8:
+        return indexed_sift_by(ix, from, n, others, 8);
+    default:
+        return indexed_sift_by(ix, from, n, others, ix->element);
+    }
+}
+
+/* ---- One request for each element ---- */
+
+/* A get is not complete before a quiet of ix->pending. */
+static gshmem_status_t indexed_one(const struct indexed *ix, const struct location *l, int pe,
+                                   size_t i)
+{
+    char *at = ix->object + ix->index[i] * ix->element, *mine = ix->local + i * ix->element;
+    uint64_t operand = 0;
+
+    switch (ix->each) {
+    case TRANSPORT_PUT:
+        return gshmem_path_put(ix->ctx, at, mine, ix->element, pe, 0);
+    case TRANSPORT_ATOMIC:
+        memcpy(&operand, mine, ix->element); /* of 4 or 8 bytes, in the low ones */
+        return gshmem_path_atomic(ix->ctx, GSHMEM_AMO_ADD, ix->type, at, operand, 0, NULL, pe);
+    default:
+        break;
+    }
+    if (l->way != WAY_NETWORK)
+        return gshmem_path_get(ix->ctx, mine, at, ix->element, pe, 0);
+    struct transport_request get = {
+        .kind = TRANSPORT_GET,
+        .flags = TRANSPORT_MORE | TRANSPORT_LOOSE,
+        .pe = l->pe,
+        .segment = l->segment,
+        .offset = l->offset + ix->index[i] * ix->element,
+        .local = mine,
+        .bytes = ix->element,
+    };
+    return network_post(job->network, ix->pending, &get, ix->call);
+}
+
+static gshmem_status_t indexed_singly(const struct indexed *ix, const struct location *l, int pe,
+                                      const struct elements *e)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (size_t k = 0; k < e->n && !status; k++)
+        status = indexed_one(ix, l, pe, elements_at(e, k));
+    return status;
+}
+
+/* ---- Any PE ---- */
+
+static bool may_move(const struct indexed *ix, const struct location *l)
+{
+    return l->way == WAY_MAPPED &&
+           (ix->each != TRANSPORT_ATOMIC || l->atomicity == ATOMICITY_CPU);
+}
+
+static bool may_batch(const struct indexed *ix, const struct location *l)
+{
+    return ix->batches && l->way == WAY_NETWORK && l->atomicity == ATOMICITY_CPU;
+}
+
+static void indexed_note(const struct indexed *ix, const struct location *l, size_t n)
+{
+    const enum trace_op op = trace_op_of(ix->each);
+    const enum stats_kind kind = ix->each == TRANSPORT_PUT   ? STATS_PUT
+                                 : ix->each == TRANSPORT_GET ? STATS_GET
+                                                             : STATS_ATOMIC;
+
+    context_note_copied(ix->c, op, kind, l, n * ix->element);
+}
+
+static gshmem_status_t indexed_of_pe(const struct indexed *ix, int pe, const struct elements *e)
+{
+    struct location l;
+    gshmem_status_t status = indexed_resolve(ix, pe, &l);
+
+    if (status)
+        return status;
+    if (may_batch(ix, &l))
+        return indexed_post(ix, &l, e);
+    if (!may_move(ix, &l))
+        return indexed_singly(ix, &l, pe, e);
+    indexed_move(ix, l.at, e);
+    indexed_note(ix, &l, e->n);
+    return GSHMEM_OK;
+}
+
+/* ---- A PE for each element ---- */
+
+struct sorting {
+    uint32_t other[SORTED_MOST]; /* elements that are not mapped, counted from the first */
+    uint32_t order[SORTED_MOST]; /* the same by PE */
+    uint32_t end[];              /* [PE]: in `order`, where its elements end */
+};
+
+/* Sorts by PE; keeps the order of elements of one PE. */
+static void indexed_sort(const struct indexed *ix, struct sorting *s, size_t from, size_t n)
+{
+    const int pes = ix->c->view.n_pes;
+    uint32_t at = 0;
+
+    memset(s->end, 0, (size_t)pes * sizeof *s->end);
+    for (size_t k = 0; k < n; k++)
+        s->end[ix->pes[from + s->other[k]]]++;
+    for (int pe = 0; pe < pes; pe++) {
+        const uint32_t count = s->end[pe];
+        s->end[pe] = at;
+        at += count;
+    }
+    for (size_t k = 0; k < n; k++)
+        s->order[s->end[ix->pes[from + s->other[k]]]++] = s->other[k];
+}
+
+static gshmem_status_t indexed_of_pes(const struct indexed *ix)
+{
+    const int pes = ix->c->view.n_pes;
+    struct sorting *s = malloc(sizeof *s + (size_t)pes * sizeof *s->end);
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!s)
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory to sort the elements by PE", ix->call);
+    for (size_t from = 0; from < ix->n && !status; from += SORTED_MOST) {
+        const size_t n = ix->n - from < SORTED_MOST ? ix->n - from : SORTED_MOST;
+        const size_t others = indexed_sift(ix, from, n, s->other);
+        if (!others)
+            continue;
+        indexed_sort(ix, s, from, others);
+        uint32_t begin = 0;
+        for (int pe = 0; pe < pes && !status; begin = s->end[pe++]) {
+            const struct elements e = {from, s->order + begin, s->end[pe] - begin};
+            if (e.n)
+                status = indexed_of_pe(ix, pe, &e);
+        }
+    }
+    free(s);
+    return status;
+}
+
+/* Before anything is moved: whether each PE's copy can be reached. */
+static gshmem_status_t indexed_check_object(const struct indexed *ix)
+{
+    struct location l;
+    const int pe = ix->pes ? ix->pes[0] : ix->pe;
+
+    return indexed_reach(ix, pe) ? GSHMEM_OK : indexed_resolve(ix, pe, &l);
+}
+
+static gshmem_status_t indexed_all(const struct indexed *ix)
+{
+    const struct elements all = {0, NULL, ix->n};
+
+    if (ix->pes)
+        return indexed_of_pes(ix);
+    char *there = indexed_reach(ix, ix->pe);
+    if (!there)
+        return indexed_of_pe(ix, ix->pe, &all);
+    indexed_move(ix, there, &all);
+    return GSHMEM_OK;
+}
+
+/* ---- The calls ---- */
+
+static gshmem_status_t indexed_begin(struct indexed *ix)
+{
+    const bool each = ix->pe == GSHMEM_PE_OF_EACH;
+    gshmem_status_t status;
+
+    if (!each)
+        ix->pes = NULL;
+    if ((status = indexed_check_pointers(ix, each)) || (status = indexed_check_pes(ix)))
+        return status;
+    indexed_measure(ix);
+    if ((status = indexed_check_object(ix)))
+        return status;
+    if (job->checked && (status = context_check_local(ix->local, gshmem_bytes(ix->n, ix->element),
+                                                      ix->call, true)))
+        return status;
+    ix->pending = ix->c->pending;
+    ix->batches = network_takes_batches(job->network) && ix->most <= UINT32_MAX &&
+                  !network_is_on_device(job->network, ix->local,
+                                        gshmem_bytes(ix->n, ix->element));
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t indexed_call(struct indexed *ix)
+{
+    gshmem_status_t status;
+
+    if (!(ix->c = context_find(ix->ctx, ix->call)))
+        return last_error_status();
+    if (ix->n == 0)
+        return GSHMEM_OK;
+    if ((status = indexed_begin(ix)))
+        return status;
+    return indexed_all(ix);
+}
+
+gshmem_status_t gshmem_path_ixput(gshmem_ctx_t ctx, void *dest, const void *source,
+                                  const size_t *index, const int *pes, int pe, size_t element,
+                                  size_t n)
+{
+    struct indexed ix = {.call = "ixput",
+                         .ctx = ctx,
+                         .each = TRANSPORT_PUT,
+                         .element = element,
+                         .object = dest,
+                         .local = (char *)source,
+                         .index = index,
+                         .pes = pes,
+                         .pe = pe,
+                         .n = n};
+
+    return indexed_call(&ix);
+}
+
+gshmem_status_t gshmem_path_ix_add(gshmem_ctx_t ctx, int type, void *dest, const void *source,
+                                   const size_t *index, const int *pes, int pe, size_t n)
+{
+    struct indexed ix = {.call = "ix_add",
+                         .ctx = ctx,
+                         .each = TRANSPORT_ATOMIC,
+                         .type = type,
+                         .element = atomic_type_bytes(type),
+                         .object = dest,
+                         .local = (char *)source,
+                         .index = index,
+                         .pes = pes,
+                         .pe = pe,
+                         .n = n};
+
+    if (!ix.element)
+        return fail(GSHMEM_ERR_ARGUMENT, "ix_add on type %d does not exist", type);
+    return indexed_call(&ix);
+}
+
+/* Waits for this call's requests, and no others. */
+static gshmem_status_t indexed_get_now(struct indexed *ix)
+{
+    gshmem_status_t status;
+
+    if (!(ix->pending = network_errands_begin(job->network, ix->call)))
+        return GSHMEM_ERR_MEMORY;
+    status = indexed_all(ix);
+    return network_errands_end(job->network, ix->pending, status, ix->call);
+}
+
+gshmem_status_t gshmem_path_ixget(gshmem_ctx_t ctx, void *dest, const void *source,
+                                  const size_t *index, const int *pes, int pe, size_t element,
+                                  size_t n, int nbi)
+{
+    struct indexed ix = {.call = "ixget",
+                         .ctx = ctx,
+                         .each = TRANSPORT_GET,
+                         .element = element,
+                         .object = (char *)source,
+                         .local = dest,
+                         .index = index,
+                         .pes = pes,
+                         .pe = pe,
+                         .n = n};
+    gshmem_status_t status;
+
+    if (nbi)
+        return indexed_call(&ix);
+    if (!(ix.c = context_find(ctx, ix.call)))
+        return last_error_status();
+    if (n == 0)
+        return GSHMEM_OK;
+    if ((status = indexed_begin(&ix)))
+        return status;
+    return network_is_needed(job->network) ? indexed_get_now(&ix) : indexed_all(&ix);
+}

@@ -1,0 +1,51 @@
+/* Indexed operations: what a call is, and how its elements are carried out, by three ways: loads
+ * and stores, one request for each element (both indexed.c), and batches (indexed_batches.c). */
+#ifndef GSHMEM_RUNTIME_OPERATIONS_INDEXED_H
+#define GSHMEM_RUNTIME_OPERATIONS_INDEXED_H
+
+#include <stdint.h>
+
+#include "runtime/teams/context.h"
+#include "transport/transport.h"
+
+struct indexed {
+    const char *call;
+    gshmem_ctx_t ctx;
+    struct context *c;
+    int each;       /* TRANSPORT_PUT, TRANSPORT_GET, or TRANSPORT_ATOMIC: an add */
+    int type;       /* of an add */
+    size_t element; /* bytes */
+    char *object;   /* this PE's copy */
+    char *local;    /* source of a put or an add, dest of a get */
+    const size_t *index;
+    const int *pes; /* NULL: all elements are of `pe` */
+    int pe;
+    size_t n;
+    size_t most;             /* the largest index */
+    size_t span;             /* bytes of the object up to the end of that element */
+    struct pending *pending; /* where requests are counted */
+    bool batches;            /* whether those to other nodes may travel together */
+};
+
+/* Some of its elements: from + order[0], from + order[1] …; order NULL: from, from + 1 … */
+struct elements {
+    size_t from;
+    const uint32_t *order;
+    size_t n;
+};
+
+static inline size_t elements_at(const struct elements *e, size_t k)
+{
+    return e->from + (e->order ? e->order[k] : k);
+}
+
+/* Posts elements of one PE in batches. */
+gshmem_status_t indexed_post(const struct indexed *ix, const struct location *l,
+                             const struct elements *e);
+
+/* The memory of batches in flight. */
+gshmem_status_t indexed_start(struct job *j);
+/* After the network: no batch is in flight any more. */
+void indexed_stop(struct job *j);
+
+#endif

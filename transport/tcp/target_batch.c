@@ -1,0 +1,184 @@
+/* Carries out a batch of a peer: elements of one object, each put, got or updated (batch.h).
+ *
+ * The records are carried out as they arrive, and the elements of gets are sent as they are read.
+ * So a batch needs no memory of its own here, whatever its size. */
+#include "gshmem/rma.h"
+#include "runtime/base/atomic_type.h"
+#include "transport/tcp/target.h"
+
+/* Whether a get before it has yet to send some of this object from its place. */
+static bool batch_must_wait(const struct target *from, const struct target_batch *b)
+{
+    return b->f.signal_segment != TRANSPORT_GET && !queue_empty(&from->out) &&
+           queue_refers_to(&from->out, b->at, b->elements * b->f.b);
+}
+
+bool batch_begin(struct tcp *t, struct target *from, const struct request_frame *f)
+{
+    char *at = segment_at(&t->config, f->segment, f->offset, 0);
+    const bool updates = f->signal_segment == TRANSPORT_ATOMIC;
+
+    if (!at || !batch_is_sound(f->signal_segment, f->a, f->b, f->bytes) ||
+        t->config.segment[f->segment].of_device)
+        return false;
+    if (updates && (f->amo >= GSHMEM_AMO_COUNT || atomic_type_bytes(f->type) != f->b ||
+                    (uintptr_t)at % f->b))
+        return false;
+    const struct transport_segment *s = &t->config.segment[f->segment];
+    const uint64_t there = s->there ? __atomic_load_n(s->there, __ATOMIC_RELAXED) : s->bytes;
+    from->batch = (struct target_batch){
+        .f = *f,
+        .at = at,
+        .elements = f->offset < there ? (there - f->offset) / f->b : 0,
+        .left = f->a,
+    };
+    from->put.bytes = 0; /* what follows is small: it is received as a whole */
+    return true;
+}
+
+/* Where an element is, or NULL. Elements of imported memory are behind those that the segment has
+ * of its own. */
+static inline char *batch_element(const struct tcp *t, const struct target_batch *b,
+                                  uint32_t number, size_t bytes)
+{
+    if (GSHMEM_LIKELY(number < b->elements))
+        return b->at + number * bytes;
+    return segment_at(&t->config, b->f.segment, b->f.offset + number * (uint64_t)bytes, bytes);
+}
+
+/* `bytes` is a constant where this is inlined, and each element one access. */
+static inline __attribute__((always_inline)) bool
+batch_read(const struct tcp *t, const struct target_batch *b, const char *record, char *to,
+           size_t n, size_t bytes)
+{
+    for (; n; n--, record += BATCH_NUMBER_BYTES, to += bytes) {
+        const char *at = batch_element(t, b, batch_number(record), bytes);
+        if (!at)
+            return false;
+        memcpy(to, at, bytes);
+    }
+    return true;
+}
+
+static inline __attribute__((always_inline)) bool
+batch_write(const struct tcp *t, const struct target_batch *b, const char *record, size_t n,
+            size_t bytes)
+{
+    for (; n; n--, record += BATCH_NUMBER_BYTES + bytes) {
+        char *at = batch_element(t, b, batch_number(record), bytes);
+        if (!at)
+            return false;
+        memcpy(at, record + BATCH_NUMBER_BYTES, bytes);
+    }
+    return true;
+}
+
+static bool batch_update(const struct tcp *t, const struct target_batch *b, const char *record,
+                         size_t n)
+{
+    const size_t bytes = b->f.b;
+
+    for (; n; n--, record += BATCH_NUMBER_BYTES + bytes) {
+        char *at = batch_element(t, b, batch_number(record), bytes);
+        uint64_t operand = 0;
+        uint32_t half;
+        if (!at)
+            return false;
+        if (bytes == sizeof half) {
+            memcpy(&half, record + BATCH_NUMBER_BYTES, sizeof half);
+            operand = half;
+        } else {
+            memcpy(&operand, record + BATCH_NUMBER_BYTES, sizeof operand);
+        }
+        t->config.apply(t->config.context, (enum gshmem_amo)b->f.amo, b->f.type, at, operand, 0);
+    }
+    return true;
+}
+
+/* A case for each size that elements may have. */
+#define BATCH_BY_SIZE(bytes, call)                                                                 \
+    switch (bytes) {                                                                               \
+    case 1:                                                                                        \
+        return call(1);                                                                            \
+    case 2:                                                                                        \
+        return call(2);                                                                            \
+    case 4:                                                                                        \
+        return call(4);                                                                            \
+    case 8:                                                                                        \
+        return call(8);                                                                            \
+    default:                                                                                       \
+        return call(16);                                                                           \
+    }
+
+static bool batch_get(const struct tcp *t, const struct target_batch *b, const char *record,
+                      char *to, size_t n)
+{
+#define READ(size) batch_read(t, b, record, to, n, size)
+    BATCH_BY_SIZE(b->f.b, READ)
+#undef READ
+}
+
+static bool batch_put(const struct tcp *t, const struct target_batch *b, const char *record,
+                      size_t n)
+{
+#define WRITE(size) batch_write(t, b, record, n, size)
+    BATCH_BY_SIZE(b->f.b, WRITE)
+#undef WRITE
+}
+
+/* Reads so many elements and queues them, as long as the peer takes them; *done: how many. */
+static bool batch_respond(const struct tcp *t, struct target *from, size_t n, size_t *done)
+{
+    const struct target_batch *b = &from->batch;
+    const size_t most = COPY_MOST / b->f.b;
+    char data[COPY_MOST];
+
+    for (*done = 0; *done < n && target_has_room(from);) {
+        const size_t part = n - *done < most ? n - *done : most;
+        if (!batch_get(t, b,
+                       (const char *)receive_buffer_next(&from->in) + *done * BATCH_NUMBER_BYTES,
+                       data, part))
+            return false;
+        target_respond(from, RESPONSE_DATA, from->executed + 1, part * b->f.b);
+        from->responded = from->executed;
+        queue_add_copy(&from->out, data, part * b->f.b);
+        *done += part;
+    }
+    return true;
+}
+
+static void batch_end(struct target *from)
+{
+    from->awaited = ++from->executed;
+    from->signalled = false;
+    if (from->batch.f.signal_segment == TRANSPORT_GET)
+        from->responded = from->executed;
+    if (trace_is_on())
+        target_trace(from, &from->batch.f);
+}
+
+bool batch_take(struct tcp *t, struct target *from)
+{
+    struct target_batch *b = &from->batch;
+    const char *record = (const char *)receive_buffer_next(&from->in);
+    const size_t bytes = target_takes_least(from), have = receive_buffer_has(&from->in) / bytes;
+    size_t n = have < b->left ? have : (size_t)b->left;
+    bool fine = true;
+
+    if (n == 0 || batch_must_wait(from, b))
+        return true;
+    if (b->f.signal_segment == TRANSPORT_GET)
+        fine = batch_respond(t, from, n, &n);
+    else if (b->f.signal_segment == TRANSPORT_PUT)
+        fine = batch_put(t, b, record, n);
+    else
+        fine = batch_update(t, b, record, n);
+    if (!fine)
+        return target_refuse(t, from, "an element of a batch that is not in symmetric memory");
+    from->in.first += n * bytes;
+    b->left -= n;
+    t->events++;
+    if (!b->left)
+        batch_end(from);
+    return true;
+}
