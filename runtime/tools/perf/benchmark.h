@@ -67,6 +67,7 @@ struct benchmark {
     double (*once)(void); /* instead of a loop: a value that each PE already has */
     const char *text;
     int operations; /* so many are timed, each by itself; 0: as many as the options ask for */
+    const char *beside; /* the row before it that its rate is compared with; NULL: none */
 };
 
 extern const struct benchmark benchmarks[]; /* ends with a row without a name */
@@ -91,6 +92,18 @@ void loop_fetch_add_hinted(struct run *r, uint64_t n);
 void loop_fetch_inc(struct run *r, uint64_t n);
 void loop_swap(struct run *r, uint64_t n);
 void loop_compare_swap(struct run *r, uint64_t n);
+
+/* Of irregular programs: elements of each PE in one iteration. */
+enum { IRREGULAR_ROUND = 1 << 17 };
+void loop_histogram(struct run *r, uint64_t n);
+void loop_histogram_ix(struct run *r, uint64_t n);
+void loop_histogram_sent(struct run *r, uint64_t n);
+void loop_gather(struct run *r, uint64_t n);
+void loop_gather_ix(struct run *r, uint64_t n);
+void loop_gather_sent(struct run *r, uint64_t n);
+void loop_scatter(struct run *r, uint64_t n);
+void loop_scatter_ix(struct run *r, uint64_t n);
+void loop_scatter_sent(struct run *r, uint64_t n);
 
 void loop_pingpong(struct run *r, uint64_t n);
 void loop_signal_pingpong(struct run *r, uint64_t n);

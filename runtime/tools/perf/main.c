@@ -1,5 +1,6 @@
 /* gshmem-perf: measures the library it is built with; see README.md. */
 #include <stdio.h>
+#include <string.h>
 
 #include "../../base/printed.h"
 #include "measure.h"
@@ -27,6 +28,7 @@ static bool measure_all(struct bench *b)
 {
     const struct options *o = b->options;
     struct result result = {0};
+    double beside = 0; /* the median of the last row that others are compared with */
     size_t size[SIZES_MAX];
     const int rows = count_rows(b);
     const char *why;
@@ -49,7 +51,10 @@ static bool measure_all(struct bench *b)
                         what->name);
                 good = false;
             } else if (b->run.pe == 0) {
+                result.beside = what->beside && strcmp(what->beside, what->name) ? beside : 0;
                 report_result(b, what, size[i], &result);
+                if (what->beside && !strcmp(what->beside, what->name))
+                    beside = result_median(&result);
             }
         }
     }

@@ -309,3 +309,10 @@ bool bench_measure(struct bench *b, const struct benchmark *what, size_t size,
     samples_sort(&result->samples);
     return kept;
 }
+
+double result_median(const struct result *result)
+{
+    static const struct statistic median = {"median", 50};
+
+    return samples_statistic(&result->samples, &median);
+}

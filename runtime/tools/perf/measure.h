@@ -34,7 +34,10 @@ struct result {
     struct samples samples; /* in the benchmark's unit, sorted; on PE 0 only */
     uint64_t iterations;    /* in a block */
     const char *timed;      /* "block", "operation" or "once": what a sample is */
+    double beside;          /* the median of the row that it is compared with; 0: none */
 };
+
+double result_median(const struct result *result);
 
 /* Allocates symmetric memory for the benchmarks chosen; false, after saying so, if there is too
  * little. */

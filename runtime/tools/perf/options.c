@@ -351,6 +351,10 @@ bool perf_options_parse(struct options *o, int argc, char **argv, char *why, siz
                 return false;
             continue;
         }
+        if (!strcmp(argv[i], "irregular")) {
+            o->irregular = true;
+            continue;
+        }
         if (o->n_selected == SELECTED_MAX)
             return wrong(why, why_size, "more than %d benchmarks", SELECTED_MAX);
         if (!(o->selected[o->n_selected++] = benchmark_find(argv[i])))
@@ -365,8 +369,10 @@ bool perf_options_parse(struct options *o, int argc, char **argv, char *why, siz
 
 bool options_selected(const struct options *o, const struct benchmark *what)
 {
-    if (o->n_selected == 0)
+    if (o->irregular && what->beside)
         return true;
+    if (o->n_selected == 0)
+        return !o->irregular;
     for (int i = 0; i < o->n_selected; i++)
         if (o->selected[i] == what)
             return true;

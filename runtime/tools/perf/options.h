@@ -30,7 +30,8 @@ struct options {
     size_t size[SIZES_MAX];
     int n_statistics;
     struct statistic statistic[STATISTICS_MAX];
-    int n_selected; /* 0: all */
+    bool irregular; /* all rows of irregular programs */
+    int n_selected; /* 0: all, or those */
     const struct benchmark *selected[SELECTED_MAX];
 };
 

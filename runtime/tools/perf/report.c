@@ -108,11 +108,14 @@ void report_result(const struct bench *b, const struct benchmark *what, size_t s
             printf(" %11.*f", value < 1000 ? 2 : 0, value);
         }
         if (what->once)
-            printf("  %zu PEs\n", result->samples.n);
+            printf("  %zu PEs", result->samples.n);
         else if (*result->timed == 'o')
-            printf("  %zu operations\n", result->samples.n);
+            printf("  %zu operations", result->samples.n);
         else
-            printf("  %zu x %llu\n", result->samples.n, (unsigned long long)result->iterations);
+            printf("  %zu x %llu", result->samples.n, (unsigned long long)result->iterations);
+        if (result->beside > 0)
+            printf(", %.2f of %s", result_median(result) / result->beside, what->beside);
+        printf("\n");
     }
     fflush(stdout);
 }

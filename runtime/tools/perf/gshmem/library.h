@@ -13,6 +13,7 @@
 #define LIB_HAS_HINTS  1
 #define LIB_HAS_LOCK   1
 #define LIB_HAS_HEAP   1
+#define LIB_HAS_INDEXED 1
 
 /* A benchmark of calls that fail would be fast and wrong: the error policy ends the job instead. */
 static inline void lib_must(gshmem_status_t status)
@@ -93,6 +94,24 @@ static inline void lib_p(long *dest, long value, int pe)
 static inline long lib_g(const long *source, int pe)
 {
     return gshmem_long_g(source, pe);
+}
+
+static inline void lib_ixget(long *dest, const long *source, const size_t *index, const int *pes,
+                             size_t n)
+{
+    lib_must(gshmem_long_ixget_pes(dest, source, index, pes, n));
+}
+
+static inline void lib_ixput(long *dest, const long *source, const size_t *index, const int *pes,
+                             size_t n)
+{
+    lib_must(gshmem_long_ixput_pes(dest, source, index, pes, n));
+}
+
+static inline void lib_ix_add(long *dest, const long *source, const size_t *index, const int *pes,
+                              size_t n)
+{
+    lib_must(gshmem_long_ix_add_pes(dest, source, index, pes, n));
 }
 
 static inline void lib_quiet(void)
