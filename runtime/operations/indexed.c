@@ -136,42 +136,54 @@ static void indexed_move(const struct indexed *ix, char *there, const struct ele
     }
 }
 
+/* Elements with a PE each that are mapped, by their places in k[]. */
+static inline __attribute__((always_inline)) void
+indexed_move_each(const struct indexed *ix, size_t from, const uint32_t *k, size_t n, size_t bytes)
+{
+    for (; n; n--, k++) {
+        const size_t i = from + *k;
+        char *there = (char *)ix->peer[ix->pes[i]] + ix->offset;
+        if (bytes)
+            indexed_move_one(ix, there, i, bytes);
+        else
+            indexed_add_one(ix, there, i);
+    }
+}
+
+static void indexed_move_mapped(const struct indexed *ix, size_t from, const uint32_t *k, size_t n)
+{
+    switch (ix->each == TRANSPORT_ATOMIC ? 0 : ix->element) {
+    case 0:
+        indexed_move_each(ix, from, k, n, 0);
+        break;
+    case 4:
+        indexed_move_each(ix, from, k, n, 4);
+        break;
+    case 8:
+        indexed_move_each(ix, from, k, n, 8);
+        break;
+    default:
+        indexed_move_each(ix, from, k, n, ix->element);
+    }
+}
+
+/* What gshmem_ctx_reach finds for the object: the table of mapped copies, or NULL. */
+static void indexed_find_peers(struct indexed *ix)
+{
+    const struct gshmem_ctx *view = &ix->c->view;
+    const struct gshmem_segment *const segments[] = {&view->heap, &view->data};
+
+    ix->peer = NULL;
+    for (int s = 0; s < 2 && !ix->peer; s++) {
+        ix->offset = (uintptr_t)ix->object - segments[s]->base;
+        if (ix->offset < segments[s]->bytes && ix->span <= segments[s]->bytes - ix->offset)
+            ix->peer = segments[s]->peer;
+    }
+}
+
 static inline char *indexed_reach(const struct indexed *ix, int pe)
 {
-    return gshmem_ctx_reach(ix->ctx, ix->object, ix->span, pe);
-}
-
-/* Elements with a PE each: moves those that are mapped, and lists the others. Returns their
- * number. */
-static inline __attribute__((always_inline)) size_t
-indexed_sift_by(const struct indexed *ix, size_t from, size_t n, uint32_t *others, size_t bytes)
-{
-    size_t left = 0;
-
-    for (size_t k = 0; k < n; k++) {
-        char *there = indexed_reach(ix, ix->pes[from + k]);
-        if (!there)
-            others[left++] = (uint32_t)k;
-        else if (bytes)
-            indexed_move_one(ix, there, from + k, bytes);
-        else
-            indexed_add_one(ix, there, from + k);
-    }
-    return left;
-}
-
-static size_t indexed_sift(const struct indexed *ix, size_t from, size_t n, uint32_t *others)
-{
-    if (ix->each == TRANSPORT_ATOMIC)
-        return indexed_sift_by(ix, from, n, others, 0);
-    switch (ix->element) {
-    case 4:
-        return indexed_sift_by(ix, from, n, others, 4);
-    case 8:
-        return indexed_sift_by(ix, from, n, others, 8);
-    default:
-        return indexed_sift_by(ix, from, n, others, ix->element);
-    }
+    return ix->peer && ix->peer[pe] ? (char *)ix->peer[pe] + ix->offset : NULL;
 }
 
 /* ---- One request for each element ---- */
@@ -259,9 +271,25 @@ static gshmem_status_t indexed_of_pe(const struct indexed *ix, int pe, const str
 
 struct sorting {
     uint32_t other[SORTED_MOST]; /* elements that are not mapped, counted from the first */
-    uint32_t order[SORTED_MOST]; /* the same by PE */
+    uint32_t order[SORTED_MOST]; /* those that are; then the others by PE */
     uint32_t end[];              /* [PE]: in `order`, where its elements end */
 };
+
+/* Moves the elements that are mapped, and lists the others; returns their number. Elements of both
+ * kinds come in no order that a CPU could predict: therefore it has no branch for each. */
+static size_t indexed_sift(const struct indexed *ix, struct sorting *s, size_t from, size_t n)
+{
+    size_t mapped = 0, left = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        const bool is_mapped = ix->peer && ix->peer[ix->pes[from + k]];
+        s->order[mapped] = s->other[left] = (uint32_t)k;
+        mapped += is_mapped;
+        left += !is_mapped;
+    }
+    indexed_move_mapped(ix, from, s->order, mapped);
+    return left;
+}
 
 /* Sorts by PE; keeps the order of elements of one PE. */
 static void indexed_sort(const struct indexed *ix, struct sorting *s, size_t from, size_t n)
@@ -291,7 +319,7 @@ static gshmem_status_t indexed_of_pes(const struct indexed *ix)
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory to sort the elements by PE", ix->call);
     for (size_t from = 0; from < ix->n && !status; from += SORTED_MOST) {
         const size_t n = ix->n - from < SORTED_MOST ? ix->n - from : SORTED_MOST;
-        const size_t others = indexed_sift(ix, from, n, s->other);
+        const size_t others = indexed_sift(ix, s, from, n);
         if (!others)
             continue;
         indexed_sort(ix, s, from, others);
@@ -340,6 +368,7 @@ static gshmem_status_t indexed_begin(struct indexed *ix)
     if ((status = indexed_check_pointers(ix, each)) || (status = indexed_check_pes(ix)))
         return status;
     indexed_measure(ix);
+    indexed_find_peers(ix);
     if ((status = indexed_check_object(ix)))
         return status;
     if (job->checked && (status = context_check_local(ix->local, gshmem_bytes(ix->n, ix->element),

@@ -73,6 +73,19 @@ batch_write(const struct tcp *t, const struct target_batch *b, const char *recor
     return true;
 }
 
+static inline uint64_t batch_operand(const char *value, size_t bytes)
+{
+    uint64_t operand = 0;
+    uint32_t half;
+
+    if (bytes == sizeof operand) {
+        memcpy(&operand, value, sizeof operand);
+        return operand;
+    }
+    memcpy(&half, value, sizeof half);
+    return half;
+}
+
 static bool batch_update(const struct tcp *t, const struct target_batch *b, const char *record,
                          size_t n)
 {
@@ -80,17 +93,29 @@ static bool batch_update(const struct tcp *t, const struct target_batch *b, cons
 
     for (; n; n--, record += BATCH_NUMBER_BYTES + bytes) {
         char *at = batch_element(t, b, batch_number(record), bytes);
-        uint64_t operand = 0;
-        uint32_t half;
         if (!at)
             return false;
-        if (bytes == sizeof half) {
-            memcpy(&half, record + BATCH_NUMBER_BYTES, sizeof half);
-            operand = half;
-        } else {
-            memcpy(&operand, record + BATCH_NUMBER_BYTES, sizeof operand);
-        }
-        t->config.apply(t->config.context, (enum gshmem_amo)b->f.amo, b->f.type, at, operand, 0);
+        t->config.apply(t->config.context, (enum gshmem_amo)b->f.amo, b->f.type, at,
+                        batch_operand(record + BATCH_NUMBER_BYTES, bytes), 0);
+    }
+    return true;
+}
+
+/* The most frequent update: it costs half of config.apply. acq_rel as there. */
+static bool batch_add(const struct tcp *t, const struct target_batch *b, const char *record,
+                      size_t n)
+{
+    const size_t bytes = b->f.b;
+
+    for (; n; n--, record += BATCH_NUMBER_BYTES + bytes) {
+        char *at = batch_element(t, b, batch_number(record), bytes);
+        const uint64_t operand = batch_operand(record + BATCH_NUMBER_BYTES, bytes);
+        if (!at)
+            return false;
+        if (bytes == sizeof operand)
+            __atomic_fetch_add((uint64_t *)(void *)at, operand, __ATOMIC_ACQ_REL);
+        else
+            __atomic_fetch_add((uint32_t *)(void *)at, (uint32_t)operand, __ATOMIC_ACQ_REL);
     }
     return true;
 }
@@ -171,6 +196,8 @@ bool batch_take(struct tcp *t, struct target *from)
         fine = batch_respond(t, from, n, &n);
     else if (b->f.signal_segment == TRANSPORT_PUT)
         fine = batch_put(t, b, record, n);
+    else if (b->f.amo == GSHMEM_AMO_ADD && !atomic_type_is_real(b->f.type))
+        fine = batch_add(t, b, record, n);
     else
         fine = batch_update(t, b, record, n);
     if (!fine)
