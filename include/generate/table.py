@@ -253,8 +253,12 @@ FAMILIES = [
     Family('Indexed',
            'Elements of one object by their numbers: gshmem/indexed.h. Element i of the local array belongs\n'
            'to element index[i] of the object on pe, or on pes[i].',
-           _indexed('ixput') + _indexed('ixget') + _indexed('ixput', '_nbi') + _indexed('ixget', '_nbi')
-           + _indexed('ix_add', types='amo')),
+           _indexed('ixput') + _indexed('ixget') + _indexed('ixput', '_nbi')
+           + _indexed('ixget', '_nbi')),
+
+    Family('Indexed sums',
+           'Like ixput, but source[i] is added to the element, atomically: gshmem/indexed.h.',
+           _indexed('ix_add', types='amo')),
 
     Family('Put with signal',
            'Like gshmem_putmem_signal: a PE that sees the signal sees the data.',

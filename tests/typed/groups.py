@@ -1,10 +1,11 @@
 """Put, get and their relatives by a warp, the second of its block, and by a block, in kernels."""
 
-from rma import GETS, PUTS, SIGNAL_AFTER, SIGNAL_BEFORE, _
+import sums
+from rma import GETS, INDICES, PUTS, SIGNAL_AFTER, SIGNAL_BEFORE, _
 from table import SIZES
 from values import value_function, value_function_of
 
-FAMILIES = ['Put and get', 'Strided', 'Put with signal']  # and in them, what has such forms
+FAMILIES = ['Put and get', 'Strided', 'Indexed', 'Indexed sums', 'Put with signal']  # and in them, what has such forms
 
 HEAD = '''
 static void NAME_expect(const char *what, const T *at, int from, const signed char *pattern)
@@ -16,7 +17,9 @@ static void NAME_expect(const char *what, const T *at, int from, const signed ch
 static void NAME_exercise(void *area, int to, int from)
 {
     T *in = (T *)area, *shared = in + REGIONS * 16, *out = shared + 16;
+    const int to_pes[5] = {to, to, to, to, to};
 
+    (void)to_pes; /* not in names by bytes */
     if (threadIdx.x == 0) {
         for (int i = 0; i < 16; i++)
             shared[i] = out[i] = NAME_value(me, i);
@@ -32,7 +35,7 @@ static void NAME_exercise(void *area, int to, int from)
 def _exercise(name, c, operations, spelling, t):
     """Each into a region of its own."""
     by_warps, by_blocks, after = '', '', ''
-    forms = [(o, scope, ctx) for o in operations for scope in spelling.scopes(o, t)[1:]
+    forms = [(o, scope, ctx) for o in operations if not sums.is_sum(o) for scope in spelling.scopes(o, t)[1:]
              for ctx in (False, True)]
     for region, (o, scope, ctx) in enumerate(forms):
         put = o.name in PUTS
@@ -55,7 +58,7 @@ def _exercise(name, c, operations, spelling, t):
 
 
 def write(operations, spelling):
-    text = ''
+    text = INDICES
     for name, (_arguments, pattern) in list(PUTS.items()) + list(GETS.items()):
         if any(o.name == name and o.kernels == 'group' for o in operations):
             text += 'static const signed char p_%s[16] = {%s};\n' % (
@@ -71,5 +74,8 @@ def write(operations, spelling):
         text += value_function(name, c, '(%s)0' % c, '~(%s)0' % c, '') + _exercise(
             name, c, sized, spelling, bits)
         called.append(name)
-    return text + ('\nstatic void exercise(void *area, int to, int from)\n{\n'
-                   + ''.join('    %s_exercise(area, to, from);\n' % name for name in called) + '}\n')
+    more, functions = sums.write(operations, spelling,
+                                 {'_warp': 'if (threadIdx.x >= 32)\n        ', '_block': ''})
+    functions = [name + '_exercise' for name in called] + functions
+    return text + more + ('\nstatic void exercise(void *area, int to, int from)\n{\n'
+                          + ''.join('    %s(area, to, from);\n' % name for name in functions) + '}\n')

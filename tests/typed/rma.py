@@ -1,9 +1,10 @@
 """Put, get and their relatives: which elements arrive where."""
 
 from table import SIZES
+import sums
 from values import value_function, value_function_of
 
-FAMILIES = ['Put and get', 'Single elements', 'Strided', 'Put with signal']
+FAMILIES = ['Put and get', 'Single elements', 'Strided', 'Indexed', 'Indexed sums', 'Put with signal']
 
 # The first 16 elements of where an operation writes afterwards: the index of the element of its source
 # that has come there, or `_`: untouched. All sources are elements 0 … 15 of a PE's values.
@@ -11,12 +12,18 @@ _ = -1
 FIVE = [_, 0, 1, 2, 3, 4]
 SPREAD = [0, _, 3, _, 6, _, 9]             # dst 2, sst 3, 4 elements
 BLOCKS = [0, 1, _, 4, 5, _, 8, 9]          # dst 3, sst 4, 3 blocks of 2
+CHOSEN = [4, 0, 9, 2, 7]                   # got by their numbers,
+PLACED = [1, _, 3, _, 0, _, _, 4, _, 2]    # and put there
 PUTS = {
     'put':            ('at + 1, out, 5, to', FIVE),
     'put_nbi':        ('at + 1, out, 5, to', FIVE),
     'p':              ('at + 2, out[1], to', [_, _, 1]),
     'iput':           ('at, out, 2, 3, 4, to', SPREAD),
     'ibput':          ('at, out, 3, 4, 2, 3, to', BLOCKS),
+    'ixput':          ('at, out, chosen, 5, to', PLACED),
+    'ixput_pes':      ('at, out, chosen, to_pes, 5', PLACED),
+    'ixput_nbi':      ('at, out, chosen, 5, to', PLACED),
+    'ixput_pes_nbi':  ('at, out, chosen, to_pes, 5', PLACED),
     'put_signal':     ('at + 1, out, 5, &sig[%d], 7, GSHMEM_SIGNAL_SET, to', FIVE),
     'put_signal_nbi': ('at + 1, out, 5, &sig[%d], 7, GSHMEM_SIGNAL_ADD, to', FIVE),
 }
@@ -25,8 +32,13 @@ GETS = {
     'get_nbi': ('got + 1, shared + 2, 5, to', [_, 2, 3, 4, 5, 6]),
     'iget':    ('got, shared, 2, 3, 4, to', SPREAD),
     'ibget':   ('got, shared, 3, 4, 2, 3, to', BLOCKS),
+    'ixget':         ('got, shared, chosen, 5, to', CHOSEN),
+    'ixget_pes':     ('got, shared, chosen, to_pes, 5', CHOSEN),
+    'ixget_nbi':     ('got, shared, chosen, 5, to', CHOSEN),
+    'ixget_pes_nbi': ('got, shared, chosen, to_pes, 5', CHOSEN),
 }
 SIGNAL_BEFORE = 100
+INDICES = 'static const size_t chosen[5] = {%s};\n' % ', '.join(map(str, CHOSEN))
 SIGNAL_AFTER = {'put_signal': 7, 'put_signal_nbi': 107}
 
 HEAD = '''
@@ -39,6 +51,7 @@ static void %(name)s_expect(const char *what, const %(c)s *at, int from, const s
 static void %(name)s_exercise(void *area, int to, int from)
 {
     %(c)s *in = (%(c)s *)area, *shared = in + %(regions)d * 16, out[16], got[16], *at;
+    const int to_pes[5] = {to, to, to, to, to};
 
     for (int i = 0; i < 16; i++)
         shared[i] = out[i] = %(name)s_value(me, i);
@@ -82,7 +95,7 @@ def _exercise(name, c, operations, write_call):
 
 
 def write(operations, spelling):
-    text = ''
+    text = INDICES
     for name, (arguments, pattern) in list(PUTS.items()) + list(GETS.items()):
         values = ', '.join(str(i) for i in pattern + [_] * (16 - len(pattern)))
         text += 'static const signed char p_%s[16] = {%s};\n' % (name, values)
@@ -97,5 +110,7 @@ def write(operations, spelling):
         text += value_function(name, c, '(%s)0' % c, '~(%s)0' % c, '') + _exercise(
             name, c, sized, lambda o, a, ctx, b=bits: spelling.call(o, b, a, ctx))
         called.append(name)
-    return text + ('\nstatic void exercise(void *area, int to, int from)\n{\n'
-                   + ''.join('    %s_exercise(area, to, from);\n' % name for name in called) + '}\n')
+    more, functions = sums.write(operations, spelling)
+    functions = [name + '_exercise' for name in called] + functions
+    return text + more + ('\nstatic void exercise(void *area, int to, int from)\n{\n'
+                          + ''.join('    %s(area, to, from);\n' % name for name in functions) + '}\n')
