@@ -1,5 +1,7 @@
 /* Atomics, out of line: the cases that inline code does not cover. */
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "gshmem.h"
 #include "runtime/base/atomic_name.h"
@@ -13,10 +15,10 @@
 
 /* The target's proxy applies it, with the same CPU atomics as the PEs that have the object mapped;
  * or the target's NIC, which then makes the updates of all PEs. */
-static gshmem_status_t apply_remote(struct context *c, const struct location *t, enum gshmem_amo op,
-                                    int type, uint64_t operand, uint64_t compare, uint64_t *old)
+static struct transport_request atomic_request(const struct location *t, enum gshmem_amo op,
+                                               int type, uint64_t operand, uint64_t compare)
 {
-    struct transport_request request = {
+    return (struct transport_request){
         .kind = TRANSPORT_ATOMIC,
         .pe = t->pe,
         .segment = t->segment,
@@ -26,6 +28,12 @@ static gshmem_status_t apply_remote(struct context *c, const struct location *t,
         .operand = operand,
         .compare = compare,
     };
+}
+
+static gshmem_status_t apply_remote(struct context *c, const struct location *t, enum gshmem_amo op,
+                                    int type, uint64_t operand, uint64_t compare, uint64_t *old)
+{
+    struct transport_request request = atomic_request(t, op, type, operand, compare);
 
     /* PEs of this node also reach the object by mapped operations. Fences order those without
      * waiting for the network, so what the NIC does for a PE of this node must be complete on
@@ -107,11 +115,14 @@ static inline gshmem_status_t operations_atomic_apply(struct context *c, const s
                   : apply_mapped(c, t, op, type, operand, compare, old);
 }
 
-gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
-                                   uint64_t operand, uint64_t compare, uint64_t *old, int pe)
+/* ---- The calls ---- */
+
+/* Finds the context, and the object on that PE. */
+static inline gshmem_status_t atomic_begin(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+                                           void *target, int pe, struct context **c,
+                                           struct location *there)
 {
-    size_t bytes = atomic_type_bytes(type);
-    struct location there;
+    const size_t bytes = atomic_type_bytes(type);
 
     if ((unsigned)op >= GSHMEM_AMO_COUNT || bytes == 0)
         return fail(GSHMEM_ERR_ARGUMENT, "atomic operation %d on type %d does not exist", (int)op,
@@ -119,9 +130,90 @@ gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int typ
     if ((uintptr_t)target % bytes)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: %p is not aligned to its %zu bytes", atomic_names[op],
                     target, bytes);
-    struct context *c = context_find(ctx, atomic_names[op]);
-    if (!c)
+    if (!(*c = context_find(ctx, atomic_names[op])))
         return last_error_status();
-    gshmem_status_t status = context_resolve(c, target, bytes, pe, atomic_names[op], &there);
+    return context_resolve(*c, target, bytes, pe, atomic_names[op], there);
+}
+
+gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
+                                   uint64_t operand, uint64_t compare, uint64_t *old, int pe)
+{
+    struct location there;
+    struct context *c = NULL;
+    gshmem_status_t status = atomic_begin(ctx, op, type, target, pe, &c, &there);
+
     return status ? status : operations_atomic_apply(c, &there, op, type, operand, compare, old);
+}
+
+/* ---- Old values that come later ---- */
+
+/* Transports store 8 bytes, and an object of 4 has no room for them. */
+struct fetched {
+    struct landing landing; /* first */
+    uint64_t old;
+    void *fetch;
+};
+
+static void store_half(void *fetch, uint64_t old)
+{
+    const uint32_t low = (uint32_t)old;
+
+    memcpy(fetch, &low, sizeof low);
+}
+
+static void fetched_landed(struct landing *l, gshmem_status_t status)
+{
+    struct fetched *f = (struct fetched *)l;
+
+    if (!status)
+        store_half(f->fetch, f->old);
+    free(f);
+}
+
+static gshmem_status_t fetch_half(struct context *c, struct transport_request *request, void *fetch)
+{
+    struct fetched *f = malloc(sizeof *f);
+    gshmem_status_t status;
+
+    if (!f)
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight",
+                    atomic_names[request->amo]);
+    *f = (struct fetched){.landing = {fetched_landed}, .fetch = fetch};
+    request->old = &f->old;
+    if ((status = network_post_landing(job->network, c->pending, request, &f->landing,
+                                       atomic_names[request->amo])))
+        free(f);
+    return status;
+}
+
+gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+                                         void *target, uint64_t operand, uint64_t compare,
+                                         void *fetch, int pe)
+{
+    struct location there;
+    struct context *c = NULL;
+    gshmem_status_t status;
+    uint64_t old = 0;
+
+    if (!fetch)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s%s_nbi with PE %d at %p: fetch is NULL",
+                    op < GSHMEM_AMO_ADD ? "atomic_" : "atomic_fetch_",
+                    atomic_name(op) + strlen("atomic_"), pe, target);
+    if ((status = atomic_begin(ctx, op, type, target, pe, &c, &there)))
+        return status;
+    const bool half = atomic_type_bytes(type) == 4;
+    if (there.way == WAY_NETWORK) {
+        struct transport_request request = atomic_request(&there, op, type, operand, compare);
+        request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
+        request.old = fetch;
+        return half ? fetch_half(c, &request, fetch)
+                    : network_post(job->network, c->pending, &request, atomic_names[op]);
+    }
+    if ((status = operations_atomic_apply(c, &there, op, type, operand, compare, &old)))
+        return status;
+    if (half)
+        store_half(fetch, old);
+    else
+        memcpy(fetch, &old, sizeof old);
+    return GSHMEM_OK;
 }

@@ -3,10 +3,6 @@
 #include <string.h>
 
 #include "gshmem.h"
-#include "runtime/base/atomic_type.h"
-#include "runtime/base/atomic_name.h"
-#include "runtime/base/log.h"
-#include "runtime/teams/context.h"
 
 void gshmem_path_g(gshmem_ctx_t ctx, void *value, const void *source, size_t bytes, int pe)
 {
@@ -27,27 +23,4 @@ uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo op, int type
     if (status)
         gshmem_raise(status);
     return old;
-}
-
-gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
-                                         void *target, uint64_t operand, uint64_t compare,
-                                         void *fetch, int pe)
-{
-    uint64_t old;
-
-    if (!fetch)
-        return fail(GSHMEM_ERR_ARGUMENT, "%s%s_nbi with PE %d at %p: fetch is NULL",
-                    op < GSHMEM_AMO_ADD ? "atomic_" : "atomic_fetch_",
-                    atomic_name(op) + strlen("atomic_"), pe, target);
-    gshmem_status_t status = gshmem_path_atomic(ctx, op, type, target, operand, compare, &old, pe);
-
-    if (status)
-        return status;
-    if (atomic_type_bytes(type) == 4) {
-        uint32_t low = (uint32_t)old;
-        memcpy(fetch, &low, sizeof low);
-    } else {
-        memcpy(fetch, &old, sizeof old);
-    }
-    return GSHMEM_OK;
 }

@@ -161,8 +161,10 @@ struct expected {
     struct response_frame answer;
     const unsigned char *data; /* a get's, in the model's memory */
     int updates;               /* of the model's memory, before it */
+    bool in_parts;             /* the data of a batch, which comes in parts of any size */
     unsigned char copy[MODEL_MOST];
 };
+static unsigned char gathered[BATCH_ELEMENTS_MOST * BATCH_ELEMENT_MOST]; /* by all batches */
 
 static struct {
     bool known;   /* it has said a hello that is right */
@@ -174,6 +176,8 @@ static struct {
     bool given_up; /* the end of the stream is no loss then */
     uint64_t notes;
     size_t answers;
+    size_t gathered; /* bytes */
+    bool begun;      /* a batch of gets was answered in part, and has no number yet */
 } said;
 static struct expected expected[4096 / REQUEST_BYTES + 1];
 
@@ -192,6 +196,7 @@ static void expect(enum response_kind kind, uint64_t value, const unsigned char 
     e->answer = (struct response_frame){kind, said.number, value};
     e->data = data;
     e->updates = said.updates;
+    e->in_parts = false;
     if (kind == RESPONSE_DATA && value <= MODEL_MOST)
         memcpy(e->copy, data, value);
 }
@@ -238,6 +243,63 @@ static void model_atomic(const struct request_frame *f)
     expect(RESPONSE_VALUE, update(NULL, (enum gshmem_amo)f->amo, f->type, at, f->a, f->b), NULL);
 }
 
+/* One element of a batch; false: there is none such. */
+static bool model_element(const struct request_frame *f, const uint8_t *record)
+{
+    unsigned char *at = within(f->segment, f->offset + frame_get32(record) * f->b, f->b, 1);
+    uint64_t operand = 0, old = 0;
+
+    if (!at)
+        return false;
+    if (f->signal_segment == TRANSPORT_GET) {
+        memcpy(gathered + said.gathered, at, f->b);
+        said.gathered += f->b;
+    } else if (f->signal_segment == TRANSPORT_PUT) {
+        memcpy(at, record + 4, f->b);
+    } else {
+        memcpy(&operand, record + 4, f->b);
+        memcpy(&old, at, f->b);
+        old += operand;
+        if (f->amo == GSHMEM_AMO_ADD && !atomic_type_is_real(f->type))
+            memcpy(at, &old, f->b);
+        else
+            update(NULL, (enum gshmem_amo)f->amo, f->type, at, operand, 0);
+    }
+    return true;
+}
+
+/* Each whole record that has come is carried out, up to one that is wrong. */
+static size_t model_batch(const struct request_frame *f, const uint8_t *data, size_t have)
+{
+    const bool gets = f->signal_segment == TRANSPORT_GET;
+    const bool updates = f->signal_segment == TRANSPORT_ATOMIC;
+    const size_t from = said.gathered, record = 4 + (gets ? 0 : f->b);
+    uint64_t n = 0;
+
+    said.refused = f->signal_segment > TRANSPORT_ATOMIC || f->a < 1 || f->a > 4096 ||
+                   !(f->b == 1 || f->b == 2 || f->b == 4 || f->b == 8 || f->b == 16) ||
+                   f->bytes != f->a * record ||
+                   !within(f->segment, f->offset, 0, updates ? f->b : 1) ||
+                   (updates && (f->amo > GSHMEM_AMO_XOR || atomic_type_bytes(f->type) != f->b));
+    if (said.refused)
+        return 0;
+    said.updates++;
+    while (n < f->a && (n + 1) * record <= have && model_element(f, data + n * record))
+        n++;
+    said.refused = n < f->a && (n + 1) * record <= have;
+    const bool whole = n == f->a;
+    if (gets && n) {
+        said.number++;
+        expect(RESPONSE_DATA, n * f->b, gathered + from);
+        expected[said.answers - 1].in_parts = true;
+        said.number -= !whole;
+        said.begun = !whole;
+    } else {
+        said.number += whole;
+    }
+    return have < f->bytes ? have : f->bytes;
+}
+
 static void model_get(const struct request_frame *f)
 {
     unsigned char *from = within(f->segment, f->offset, f->bytes, 1);
@@ -276,6 +338,12 @@ static void model_stream(const uint8_t *data, size_t bytes)
         if (f.kind == FRAME_PUT) {
             size_t taken = model_put(&f, data, bytes);
             if (taken < f.bytes)
+                return;
+            data += taken;
+            bytes -= taken;
+        } else if (f.kind == FRAME_BATCH) {
+            size_t taken = model_batch(&f, data, bytes);
+            if (taken < f.bytes || said.refused)
                 return;
             data += taken;
             bytes -= taken;
@@ -359,11 +427,12 @@ static void speak(struct transport *t, int fd, const uint8_t *data, size_t bytes
 static void check_answers(void)
 {
     struct response_frame a;
-    size_t at = 0, n = 0;
+    size_t at = 0, n = 0, come = 0; /* come: of data in parts */
     uint64_t number = 0;
 
     while (answer_bytes - at >= RESPONSE_BYTES) {
-        MUST(response_decode(answers + at, &a) && a.number >= number && a.number <= said.number);
+        MUST(response_decode(answers + at, &a) && a.number >= number &&
+             a.number <= said.number + said.begun);
         number = a.number;
         at += RESPONSE_BYTES;
         if (a.kind == RESPONSE_DONE) {
@@ -372,7 +441,19 @@ static void check_answers(void)
         }
         MUST(n < said.answers);
         const struct expected *e = &expected[n++];
-        MUST(a.kind == e->answer.kind && a.number == e->answer.number && a.value == e->answer.value);
+        MUST(a.kind == e->answer.kind && a.number == e->answer.number);
+        if (e->in_parts) {
+            size_t have = answer_bytes - at < a.value ? answer_bytes - at : a.value;
+            MUST(a.value && come + a.value <= e->answer.value);
+            MUST(memcmp(answers + at, e->data + come, have) == 0);
+            at += have;
+            MUST(have == a.value || said.refused);
+            come += a.value;
+            n -= come < e->answer.value;
+            come = come < e->answer.value ? come : 0;
+            continue;
+        }
+        MUST(a.value == e->answer.value);
         if (a.kind == RESPONSE_VALUE)
             continue;
         size_t have = answer_bytes - at < a.value ? answer_bytes - at : a.value;
@@ -384,7 +465,7 @@ static void check_answers(void)
         MUST(have == a.value || said.refused);
     }
     if (!said.refused)
-        MUST(at == answer_bytes && n == said.answers && number == said.number);
+        MUST(at == answer_bytes && n == said.answers && number == said.number + said.begun);
 }
 
 /* The opener's part, with a proof that differs by so many bytes from the right one; the last of it is
@@ -501,6 +582,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 static size_t request(uint8_t *at, struct request_frame f, const char *text)
 {
     request_encode(at, &f);
+    if (f.kind == FRAME_BATCH) { /* elements 0, 3, 6 … */
+        const size_t record = batch_record_bytes(f.signal_segment, f.b);
+        memset(at + REQUEST_BYTES, 7, f.a * record);
+        for (size_t i = 0; i < f.a; i++)
+            batch_put_number((char *)at + REQUEST_BYTES + i * record, (uint32_t)(3 * i));
+        return REQUEST_BYTES + f.a * record;
+    }
     if (f.kind != FRAME_PUT)
         return REQUEST_BYTES;
     for (size_t i = 0; i < f.bytes; i++)
@@ -529,6 +617,14 @@ static size_t right_requests(uint8_t *data)
     REQUEST("", .kind = FRAME_PUT, .offset = 12000, .signal_op = GSHMEM_SIGNAL_ADD, .a = 16, .b = 1);
     REQUEST("", .kind = FRAME_ATOMIC, .amo = GSHMEM_AMO_COMPARE_SWAP, .type = GSHMEM_TYPE_FLOAT,
             .offset = 11996, .a = 9, .b = 8);
+    REQUEST("", .kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .offset = 16, .a = 20, .b = 8,
+            .bytes = 80);
+    REQUEST("", .kind = FRAME_BATCH, .signal_segment = TRANSPORT_PUT, .offset = 33, .a = 7, .b = 2,
+            .bytes = 42);
+    REQUEST("", .kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_ADD,
+            .type = GSHMEM_TYPE_INT32, .a = 5, .b = 4, .bytes = 40);
+    REQUEST("", .kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_ADD,
+            .type = GSHMEM_TYPE_DOUBLE, .segment = 1, .a = 3, .b = 8, .bytes = 36);
     for (uint64_t i = 0; i < 24; i++) /* more than has room at a time */
         REQUEST("", .kind = FRAME_GET, .offset = i, .bytes = 4096);
     REQUEST("", .kind = FRAME_GET, .segment = 1, .offset = 64, .bytes = 0);
@@ -554,7 +650,23 @@ static size_t wrong_request(unsigned number, uint8_t *data)
         {.kind = FRAME_FAILED, .offset = PES},
         {.kind = FRAME_FAILED, .offset = (uint64_t)1 << 32},
         {.kind = FRAME_MESSAGE, .bytes = TRANSPORT_NOTE_MAX + 1},
-        {.kind = FRAME_MESSAGE + 1},
+        {.kind = FRAME_BATCH + 1},
+        {.kind = FRAME_BATCH, .signal_segment = 3, .a = 1, .b = 8, .bytes = 12},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .a = 0, .b = 8},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .a = 4097, .b = 8, .bytes = 16388},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .a = 1, .b = 3, .bytes = 4},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .a = 1, .b = 32, .bytes = 4},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .a = 2, .b = 8, .bytes = 12},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .offset = 12001, .a = 1, .b = 8, .bytes = 4},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .offset = 11993, .a = 3, .b = 8, .bytes = 12},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_PUT, .segment = 2, .a = 1, .b = 8, .bytes = 12},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_PUT, .segment = 1, .a = 4, .b = 8, .bytes = 48},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .type = GSHMEM_TYPE_INT32, .offset = 2,
+         .amo = GSHMEM_AMO_ADD, .a = 1, .b = 4, .bytes = 8},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .type = GSHMEM_TYPE_INT32,
+         .amo = GSHMEM_AMO_ADD, .a = 1, .b = 8, .bytes = 12},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .type = GSHMEM_TYPE_INT32,
+         .amo = GSHMEM_AMO_XOR + 1, .a = 1, .b = 4, .bytes = 8},
     };
     size_t n = 0;
 

@@ -43,7 +43,7 @@ static void requests(void)
     CHECK(d.offset == f.offset && d.bytes == f.bytes && d.a == f.a && d.b == f.b);
     for (int kind = 0; kind < 256; kind++) {
         bytes[0] = (unsigned char)kind;
-        CHECK_EQ(request_decode(bytes, &d), kind >= FRAME_PUT && kind <= FRAME_TRACE);
+        CHECK_EQ(request_decode(bytes, &d), kind >= FRAME_PUT && kind <= FRAME_BATCH);
     }
     for (int at = 6; at < 8; at++) {
         request_encode(bytes, &f);

@@ -261,7 +261,11 @@ static void requests_that_break_the_rules(void)
 {
 #define BAD(...) bad_request((struct request_frame){__VA_ARGS__})
     BAD(.kind = 0);
-    BAD(.kind = FRAME_TRACE + 1);
+    BAD(.kind = FRAME_BATCH + 1);
+    BAD(.kind = FRAME_BATCH, .signal_segment = TRANSPORT_PUT, .a = 1, .b = 8, .bytes = 13);
+    BAD(.kind = FRAME_BATCH, .signal_segment = TRANSPORT_PUT, .a = 1, .b = 8, .bytes = 12,
+        .segment = 9);
+    BAD(.kind = FRAME_BATCH, .signal_segment = TRANSPORT_PUT, .a = 1, .b = 8, .bytes = 12);
     BAD(.kind = FRAME_ACK, .offset = 1);
     BAD(.kind = FRAME_MESSAGE, .bytes = TRANSPORT_NOTE_MAX + 1);
     BAD(.kind = FRAME_FAILED, .offset = PES);

