@@ -17,9 +17,9 @@
 #include "transport/transport.h"
 
 enum {
-    BATCH_NUMBER_BYTES = 4,    /* of an element's number, little-endian */
+    BATCH_NUMBER_BYTES = 4,     /* of an element's number, little-endian */
     BATCH_ELEMENTS_MOST = 4096, /* in one batch */
-    BATCH_ELEMENT_MOST = 16,   /* bytes of an element */
+    BATCH_ELEMENT_MOST = 16,    /* bytes of an element */
 };
 
 static inline size_t batch_record_bytes(int each, size_t element_bytes)

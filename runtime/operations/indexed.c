@@ -19,14 +19,15 @@ enum { SORTED_MOST = 16384 }; /* elements that are sorted at a time */
 
 static gshmem_status_t indexed_check_pointers(const struct indexed *ix, bool each)
 {
-    const char *missing = !ix->index        ? "index"
-                          : each && !ix->pes ? "pes"
-                          : ix->local        ? NULL
+    const char *missing = !ix->index                  ? "index"
+                          : each && !ix->pes          ? "pes"
+                          : ix->local                 ? NULL
                           : ix->each == TRANSPORT_GET ? "dest"
                                                       : "source";
 
     if (missing)
-        return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu elements: %s is NULL", ix->call, ix->n, missing);
+        return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu elements: %s is NULL", ix->call, ix->n,
+                    missing);
     if (ix->each == TRANSPORT_ATOMIC && (uintptr_t)ix->object % ix->element)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: %p is not aligned to its %zu bytes", ix->call,
                     (void *)ix->object, ix->element);
@@ -67,7 +68,8 @@ static gshmem_status_t indexed_resolve(const struct indexed *ix, int pe, struct 
     char call[96];
 
     *l = (struct location){.segment = SEGMENT_HEAP, .atomicity = ATOMICITY_CPU, .way = WAY_NETWORK};
-    if (!job->checked && context_is_remote_heap(ix->c, ix->object, ix->span, pe, &l->pe, &l->offset))
+    if (!job->checked &&
+        context_is_remote_heap(ix->c, ix->object, ix->span, pe, &l->pe, &l->offset))
         return GSHMEM_OK;
     while (ix->index[at] != ix->most)
         at++;
@@ -232,8 +234,7 @@ static gshmem_status_t indexed_singly(const struct indexed *ix, const struct loc
 
 static bool may_move(const struct indexed *ix, const struct location *l)
 {
-    return l->way == WAY_MAPPED &&
-           (ix->each != TRANSPORT_ATOMIC || l->atomicity == ATOMICITY_CPU);
+    return l->way == WAY_MAPPED && (ix->each != TRANSPORT_ATOMIC || l->atomicity == ATOMICITY_CPU);
 }
 
 static bool may_batch(const struct indexed *ix, const struct location *l)
@@ -371,13 +372,12 @@ static gshmem_status_t indexed_begin(struct indexed *ix)
     indexed_find_peers(ix);
     if ((status = indexed_check_object(ix)))
         return status;
-    if (job->checked && (status = context_check_local(ix->local, gshmem_bytes(ix->n, ix->element),
-                                                      ix->call, true)))
+    if (job->checked &&
+        (status = context_check_local(ix->local, gshmem_bytes(ix->n, ix->element), ix->call, true)))
         return status;
     ix->pending = ix->c->pending;
     ix->batches = network_takes_batches(job->network) && ix->most <= UINT32_MAX &&
-                  !network_is_on_device(job->network, ix->local,
-                                        gshmem_bytes(ix->n, ix->element));
+                  !network_is_on_device(job->network, ix->local, gshmem_bytes(ix->n, ix->element));
     return GSHMEM_OK;
 }
 

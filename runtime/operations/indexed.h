@@ -21,10 +21,10 @@ struct indexed {
     const int *pes; /* NULL: all elements are of `pe` */
     int pe;
     size_t n;
-    size_t most;             /* the largest index */
-    size_t span;             /* bytes of the object up to the end of that element */
-    const uintptr_t *peer;   /* [PE]: where its copy of the segment is mapped, or 0; NULL: none is */
-    size_t offset;           /* of the object in that segment */
+    size_t most;           /* the largest index */
+    size_t span;           /* bytes of the object up to the end of that element */
+    const uintptr_t *peer; /* [PE]: where its copy of the segment is mapped, or 0; NULL: none is */
+    size_t offset;         /* of the object in that segment */
     struct pending *pending; /* where requests are counted */
     bool batches;            /* whether those to other nodes may travel together */
 };

@@ -41,7 +41,8 @@ struct batch {
 };
 
 static_assert(sizeof(struct batch) + (size_t)BATCH_ELEMENTS_MOST *
-                  (2 * BATCH_ELEMENT_MOST + 2 * BATCH_NUMBER_BYTES) <= WINDOW_BYTES,
+                                         (2 * BATCH_ELEMENT_MOST + 2 * BATCH_NUMBER_BYTES) <=
+                  WINDOW_BYTES,
               "each batch fits a window");
 
 gshmem_status_t indexed_start(struct job *j)
@@ -88,7 +89,8 @@ static void *windows_take(struct indexed_windows *all, size_t bytes, struct wind
     return at;
 }
 
-static void *window_try(struct indexed_windows *all, size_t bytes, struct window **out, bool *full)
+static void *indexed_window_try(struct indexed_windows *all, size_t bytes, struct window **out,
+                                bool *full)
 {
     mutex_take(&all->lock);
     void *at = windows_take(all, bytes, out, full);
@@ -111,22 +113,22 @@ static void show_window(const struct wait *w, struct where_wait *record)
 }
 
 /* Memory for a batch; where there is none, waits until a window's batches have landed. */
-static gshmem_status_t window_take(const char *call, size_t bytes, struct window **out,
-                                   struct batch **at)
+static gshmem_status_t indexed_window_take(const char *call, size_t bytes, struct window **out,
+                                           struct batch **at)
 {
     struct indexed_windows *all = job->indexed;
-    const size_t rounded = (bytes + alignof(struct batch) - 1) / alignof(struct batch) *
-                           alignof(struct batch);
+    const size_t rounded =
+        (bytes + alignof(struct batch) - 1) / alignof(struct batch) * alignof(struct batch);
     gshmem_status_t status = GSHMEM_OK;
     bool full;
 
-    if ((*at = window_try(all, rounded, out, &full)))
+    if ((*at = indexed_window_try(all, rounded, out, &full)))
         return GSHMEM_OK;
     if (full) {
         struct wait w;
         wait_begin(&w, call, WAIT_FOR_NETWORK);
         wait_for_object(&w, show_window, NULL);
-        while (!status && full && !(*at = window_try(all, rounded, out, &full)))
+        while (!status && full && !(*at = indexed_window_try(all, rounded, out, &full)))
             status = wait_slowly(&w);
         wait_end(&w);
     }
@@ -201,7 +203,7 @@ static gshmem_status_t indexed_post_one(const struct indexed *ix, const struct l
     struct window *w;
     struct batch *b;
     gshmem_status_t status =
-        window_take(ix->call, sizeof *b + aligned + places + e->n * record, &w, &b);
+        indexed_window_take(ix->call, sizeof *b + aligned + places + e->n * record, &w, &b);
 
     if (status)
         return status;

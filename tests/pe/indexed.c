@@ -80,8 +80,8 @@ static void test_put(unsigned char *object, size_t element, size_t elements, int
         for (size_t b = 0; b < element; b++) /* the same for the same element */
             local[i * element + b] = mark(pes[i] + 7 * me, 99, number[i] * element + b);
     }
-    CHECK_OK(gshmem_path_ixput(GSHMEM_CTX_DEFAULT, object, local, number, pes, pe, element,
-                               elements));
+    CHECK_OK(
+        gshmem_path_ixput(GSHMEM_CTX_DEFAULT, object, local, number, pes, pe, element, elements));
     memset(local, 0, elements * element);
     barrier();
     /* What this PE has put is read back; what nobody has put is as it was. */
@@ -97,7 +97,8 @@ static void test_put(unsigned char *object, size_t element, size_t elements, int
             was &= at[b] == mark(me, (unsigned)element, i * element + b);
         }
         if (!is_put && !was)
-            CHECK_FAIL("ixput of elements of %zu B: element %zu is neither old nor new", element, i);
+            CHECK_FAIL("ixput of elements of %zu B: element %zu is neither old nor new", element,
+                       i);
     }
     barrier();
 }

@@ -21,8 +21,8 @@ bool batch_begin(struct tcp *t, struct target *from, const struct request_frame 
     if (!at || !batch_is_sound(f->signal_segment, f->a, f->b, f->bytes) ||
         t->config.segment[f->segment].of_device)
         return false;
-    if (updates && (f->amo >= GSHMEM_AMO_COUNT || atomic_type_bytes(f->type) != f->b ||
-                    (uintptr_t)at % f->b))
+    if (updates &&
+        (f->amo >= GSHMEM_AMO_COUNT || atomic_type_bytes(f->type) != f->b || (uintptr_t)at % f->b))
         return false;
     const struct transport_segment *s = &t->config.segment[f->segment];
     const uint64_t there = s->there ? __atomic_load_n(s->there, __ATOMIC_RELAXED) : s->bytes;
@@ -47,9 +47,10 @@ static inline char *batch_element(const struct tcp *t, const struct target_batch
 }
 
 /* `bytes` is a constant where this is inlined, and each element one access. */
-static inline __attribute__((always_inline)) bool
-batch_read(const struct tcp *t, const struct target_batch *b, const char *record, char *to,
-           size_t n, size_t bytes)
+static inline __attribute__((always_inline)) bool batch_read(const struct tcp *t,
+                                                             const struct target_batch *b,
+                                                             const char *record, char *to, size_t n,
+                                                             size_t bytes)
 {
     for (; n; n--, record += BATCH_NUMBER_BYTES, to += bytes) {
         const char *at = batch_element(t, b, batch_number(record), bytes);
@@ -60,9 +61,10 @@ batch_read(const struct tcp *t, const struct target_batch *b, const char *record
     return true;
 }
 
-static inline __attribute__((always_inline)) bool
-batch_write(const struct tcp *t, const struct target_batch *b, const char *record, size_t n,
-            size_t bytes)
+static inline __attribute__((always_inline)) bool batch_write(const struct tcp *t,
+                                                              const struct target_batch *b,
+                                                              const char *record, size_t n,
+                                                              size_t bytes)
 {
     for (; n; n--, record += BATCH_NUMBER_BYTES + bytes) {
         char *at = batch_element(t, b, batch_number(record), bytes);

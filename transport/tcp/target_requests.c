@@ -94,7 +94,8 @@ static bool target_take_message(struct tcp *t, struct target *from, const struct
     return true;
 }
 
-/* Data for host memory, and batches, are stored as they arrive, and must not be stored before what is deferred. */
+/* Data for host memory, and batches, are stored as they arrive, and must not be stored before what
+ * is deferred. */
 static bool overtakes_copies(const struct tcp *t, const struct request_frame *f)
 {
     return (f->kind == FRAME_PUT && f->bytes &&

@@ -34,7 +34,8 @@ const struct benchmark benchmarks[] = {
     {"set", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_set, NULL, "atomic set of a long", 0, NULL},
     {"add", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_add, NULL, "atomic add to a long", 0, NULL},
     {"inc", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_inc, NULL, "atomic increment of a long", 0, NULL},
-    {"fetch_add", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_fetch_add, NULL, "atomic fetch and add", 0, NULL},
+    {"fetch_add", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_fetch_add, NULL, "atomic fetch and add", 0,
+     NULL},
 #if LIB_HAS_HINTS
     {"fetch_add_hinted", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_fetch_add_hinted, NULL,
      "the same, of memory asked for with a hint for atomics", 0, NULL},
@@ -69,7 +70,8 @@ const struct benchmark benchmarks[] = {
     {"alltoall", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 1, loop_alltoall, NULL,
      "alltoall, size for each PE", 0, NULL},
 #if LIB_HAS_LOCK
-    {"lock", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_lock, NULL, "set and clear of a free lock", 0, NULL},
+    {"lock", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_lock, NULL, "set and clear of a free lock", 0,
+     NULL},
     {"lock_all", ALL, NANOSECONDS, 1, NULL, 1, 0, loop_lock, NULL,
      "set and clear of a lock that all PEs want", 0, NULL},
 #endif
