@@ -18,7 +18,7 @@
  *   reads the element several times, all sums are made, and of several puts one is the last.
  * - dest and source do not overlap.
  * - With 0 elements nothing else is looked at.
- * - A call with a PE that does not exist, or with an index behind the end of symmetric memory, fails
+ * - A call with a PE that does not exist, or with an index behind the end of symmetric memory fails
  *   before it moves anything. With GSHMEM_CHECK=memory the object ends where the program's
  *   allocation ends.
  *
