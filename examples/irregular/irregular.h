@@ -7,10 +7,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-static int me, n;
+#ifdef __CUDACC__
+#define FOR_ALL static inline __host__ __device__
+#else
+#define FOR_ALL static inline
+#endif
+
+static int me, n; /* of the host's code; kernels ask */
 
 /* A number for a number; programs are the same in each run, and a serial run can repeat them. */
-static inline uint64_t mixed(uint64_t x)
+FOR_ALL uint64_t mixed(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 29) * 0xd6e8feb86659fd93u;
@@ -19,14 +25,14 @@ static inline uint64_t mixed(uint64_t x)
 }
 
 /* Item i is on PE i % n, at place i / n. */
-static inline int home(uint64_t i)
+FOR_ALL int home(uint64_t i)
 {
-    return (int)(i % (uint64_t)n);
+    return (int)(i % (uint64_t)gshmem_n_pes());
 }
 
-static inline uint64_t place(uint64_t i)
+FOR_ALL uint64_t place(uint64_t i)
 {
-    return i / (uint64_t)n;
+    return i / (uint64_t)gshmem_n_pes();
 }
 
 static inline int begin(void)
