@@ -149,6 +149,36 @@ static void test_all_to_all(void)
     barrier();
 }
 
+/* Old values come by the next quiet, each in its place; of 4 bytes, they leave the next one as it
+ * is. */
+static void test_fetch_later(void)
+{
+    enum { FETCHES = 100 };
+    int *counter = (int *)(void *)heap, old[FETCHES + 1];
+    long *wide = (long *)(void *)(heap + 64), was[FETCHES];
+    long sum = 0;
+
+    counter[0] = 0;
+    wide[0] = 1L << 40;
+    old[FETCHES] = 0x5a5a5a5a;
+    barrier();
+    for (int i = 0; i < FETCHES; i++) {
+        CHECK_OK(gshmem_int_atomic_fetch_add_nbi(&old[FETCHES - 1 - i], counter, 1, right()));
+        CHECK_OK(gshmem_long_atomic_fetch_inc_nbi(&was[i], wide, right()));
+    }
+    CHECK_OK(gshmem_quiet());
+    for (int i = 0; i < FETCHES; i++) {
+        sum += old[i];
+        CHECK(was[i] >= 1L << 40 && was[i] < (1L << 40) + FETCHES);
+    }
+    CHECK_EQ(sum, FETCHES * (FETCHES - 1) / 2); /* each value once */
+    CHECK_EQ(old[FETCHES], 0x5a5a5a5a);
+    barrier();
+    CHECK_EQ(counter[0], FETCHES);
+    CHECK_EQ(wide[0], (1L << 40) + FETCHES);
+    barrier();
+}
+
 int main(void)
 {
     begin();
@@ -157,6 +187,7 @@ int main(void)
     CHECK(local);
     test_symmetric_source();
     test_all_to_all();
+    test_fetch_later();
     test_source_again();
     test_sizes(global, sizeof global);
     test_sizes(heap, MOST + 2 * GUARD);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../../device/device.h"
+#include "transport/batch.h"
 #include "pair.h"
 
 static void progress(int which)
@@ -74,13 +75,22 @@ static void puts_wait_for_gets(bool behind_copy)
     enum { BYTES = 6 << 20, LAST = BYTES - 8 };
     static char into[BYTES], zeros[BYTES];
     uint64_t value = 7;
-    struct transport_request puts[3] = {
+    char records[2][BATCH_NUMBER_BYTES + 8];
+    struct transport_request puts[5] = {
         {.kind = TRANSPORT_PUT, .pe = 1, .local = &value, .bytes = 8, .offset = LAST},
         {.kind = TRANSPORT_PUT, .pe = 1, .signal_op = GSHMEM_SIGNAL_SET, .signal_offset = LAST, .signal_value = 7},
         {.kind = TRANSPORT_ATOMIC, .pe = 1, .amo = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64, .offset = LAST,
-         .operand = 7}};
+         .operand = 7},
+        {.kind = TRANSPORT_BATCH, .each = TRANSPORT_PUT, .pe = 1, .local = records[0], .bytes = sizeof records[0],
+         .offset = LAST - 80, .elements = 1, .element_bytes = 8},
+        {.kind = TRANSPORT_BATCH, .each = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64, .pe = 1,
+         .local = records[1], .bytes = sizeof records[1], .offset = LAST - 80, .elements = 1, .element_bytes = 8}};
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
+        batch_put_number(records[i], 10);
+        memcpy(records[i] + BATCH_NUMBER_BYTES, &value, 8);
+    }
+    for (int i = 0; i < 5; i++) {
         begin();
         memset(into, 1, sizeof into);
         post(0, (struct transport_request){.kind = TRANSPORT_GET, .pe = 1, .local = into, .bytes = 8});
