@@ -38,6 +38,7 @@ GETS = {
     'ixget_pes_nbi': ('got, shared, chosen, to_pes, 5', CHOSEN),
 }
 SIGNAL_BEFORE = 100
+QUIET = '    CHECK_OK(gshmem_quiet());\n    CHECK_OK(gshmem_ctx_quiet(ctx));\n'
 INDICES = 'static const size_t chosen[5] = {%s};\n' % ', '.join(map(str, CHOSEN))
 SIGNAL_AFTER = {'put_signal': 7, 'put_signal_nbi': 107}
 
@@ -82,10 +83,9 @@ def _exercise(name, c, operations, write_call):
         for ctx in (False, True) if o.name in GETS else ():
             call = write_call(o, GETS[o.name][0], ctx)
             gets += ('    for (int i = 0; i < 16; i++)\n        got[i] = %s_mark;\n'
-                     '    CHECK_OK(%s);\n    CHECK_OK(gshmem_quiet());\n'
-                     '    CHECK_OK(gshmem_ctx_quiet(ctx));\n'
+                     '    CHECK_OK(%s);\n%s'
                      '    %s_expect("%s", got, to, p_%s);\n' % (
-                         name, call, name, call.split('(')[0], o.name))
+                         name, call, QUIET * o.name.endswith('_nbi'), name, call.split('(')[0], o.name))
         for ctx in (False, True) if o.name == 'g' else ():
             gets += '    for (int i = 0; i < 16; i++)\n        EXPECT("g", i, %s, %s_value(to, i));\n' % (
                 write_call(o, 'shared + i, to', ctx), name)
