@@ -276,7 +276,7 @@ static size_t model_batch(const struct request_frame *f, const uint8_t *data, si
     const size_t from = said.gathered, record = 4 + (gets ? 0 : f->b);
     uint64_t n = 0;
 
-    said.refused = f->signal_segment > TRANSPORT_ATOMIC || f->a < 1 || f->a > 4096 ||
+    said.refused = f->signal_segment > TRANSPORT_ATOMIC || f->signal_op > !gets || f->a < 1 || f->a > 4096 ||
                    !(f->b == 1 || f->b == 2 || f->b == 4 || f->b == 8 || f->b == 16) ||
                    f->bytes != f->a * record ||
                    !within(f->segment, f->offset, 0, updates ? f->b : 1) ||
@@ -295,7 +295,7 @@ static size_t model_batch(const struct request_frame *f, const uint8_t *data, si
         said.number -= !whole;
         said.begun = !whole;
     } else {
-        said.number += whole;
+        said.number += !whole ? 0 : f->signal_op ? f->a : 1;
     }
     return have < f->bytes ? have : f->bytes;
 }
@@ -621,6 +621,8 @@ static size_t right_requests(uint8_t *data)
             .bytes = 80);
     REQUEST("", .kind = FRAME_BATCH, .signal_segment = TRANSPORT_PUT, .offset = 33, .a = 7, .b = 2,
             .bytes = 42);
+    REQUEST("", .kind = FRAME_BATCH, .signal_op = 1, .signal_segment = TRANSPORT_PUT, .a = 3, .b = 8,
+            .bytes = 36);
     REQUEST("", .kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_ADD,
             .type = GSHMEM_TYPE_INT32, .a = 5, .b = 4, .bytes = 40);
     REQUEST("", .kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_ADD,
@@ -651,6 +653,8 @@ static size_t wrong_request(unsigned number, uint8_t *data)
         {.kind = FRAME_FAILED, .offset = (uint64_t)1 << 32},
         {.kind = FRAME_MESSAGE, .bytes = TRANSPORT_NOTE_MAX + 1},
         {.kind = FRAME_BATCH + 1},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .signal_op = 1, .a = 1, .b = 8, .bytes = 4},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_PUT, .signal_op = 2, .a = 1, .b = 8, .bytes = 12},
         {.kind = FRAME_BATCH, .signal_segment = 3, .a = 1, .b = 8, .bytes = 12},
         {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .a = 0, .b = 8},
         {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .a = 4097, .b = 8, .bytes = 16388},

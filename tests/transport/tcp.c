@@ -173,6 +173,58 @@ static void source_again(void)
     close_pe(1);
 }
 
+/* Small requests of all kinds, of which some travel in one frame: their order is kept, and each is
+ * done once. They are sent at any time, so that frames end after any number of them, also where the
+ * queue's ring ends. */
+static void coalesced(void)
+{
+    enum { ROUNDS = 20000, WORDS = 4 };
+    uint64_t model[WORDS] = {0}, value[ROUNDS];
+    unsigned random = 7;
+
+    begin();
+    post(0, small_put(1));
+    settle();
+    memset(segment_of(1), 0, sizeof model);
+    for (int i = 0; i < ROUNDS; i++) {
+        random = random * 1103515245 + 12345;
+        const unsigned word = random >> 8 & (WORDS - 1), kind = (random >> 16) % 24;
+        struct transport_request r = {.kind = TRANSPORT_PUT, .flags = TRANSPORT_MORE | TRANSPORT_HELD, .pe = 1,
+                                      .offset = 8 * word, .local = &value[i], .bytes = 8};
+        value[i] = (uint64_t)random << 20 | (unsigned)i;
+        if (kind < 10) {
+            model[word] = value[i];
+        } else if (kind < 20) {
+            r.kind = TRANSPORT_ATOMIC;
+            r.amo = GSHMEM_AMO_ADD;
+            r.type = GSHMEM_TYPE_UINT64;
+            r.operand = value[i];
+            model[word] += value[i];
+        } else if (kind < 23) { /* of another size, or not aligned to it */
+            r.bytes = kind == 20 ? 4 : 3;
+            r.offset += kind == 22;
+            memcpy((char *)&model[word] + (kind == 22), &value[i], r.bytes);
+        } else {
+            r.bytes = 0;
+            r.signal_op = GSHMEM_SIGNAL_ADD;
+            r.signal_offset = 8 * word;
+            r.signal_value = value[i];
+            model[word] += value[i];
+        }
+        post(0, r);
+        if ((random >> 24) % 50 == 0)
+            drive_one((random >> 4) % 2);
+        if ((random >> 20) % 1000 == 0)
+            settle();
+    }
+    settle();
+    CHECK_EQ(not_ok, 0);
+    CHECK_EQ(ok, posted);
+    CHECK(memcmp(segment_of(1), model, sizeof model) == 0);
+    close_pe(0);
+    close_pe(1);
+}
+
 /* Where a progress is promised, nothing is sent before it, though nothing is under way. */
 static void held_back(void)
 {
@@ -188,6 +240,8 @@ static void held_back(void)
                                            .flags = TRANSPORT_MORE | TRANSPORT_HELD,
                                            .offset = 4096 + 8 * i, .local = &number[i], .bytes = 8});
         CHECK(((struct tcp *)pe[0].t)->to[1]->out.bytes >= 8 * (i + 1));
+        /* in one frame */
+        CHECK_EQ(((struct tcp *)pe[0].t)->to[1]->out.bytes, REQUEST_BYTES + 12 * (i + 1));
     }
     drive_one(0);
     CHECK_EQ(((struct tcp *)pe[0].t)->to[1]->out.bytes, 0);
@@ -445,6 +499,7 @@ int main(void)
     words();
     source_again();
     held_back();
+    coalesced();
     back_pressure();
     news();
     notes();

@@ -111,6 +111,9 @@ enum frame_kind {
     FRAME_ACK,     /* likewise: the first `offset` unordered puts have been carried out */
     FRAME_TRACE,   /* likewise: the next request is of the operation with the id `offset` */
     FRAME_BATCH,   /* `bytes` bytes of records follow, of elements of the object at `offset` */
+
+    FRAME_BATCH_BYTES_AT = 16, /* where a batch's frame has `bytes`, which the number of elements
+                                  follows */
 };
 
 struct request_frame {
@@ -118,7 +121,7 @@ struct request_frame {
     uint8_t segment;
     uint8_t amo; /* of an atomic */
     uint8_t type;
-    uint8_t signal_op; /* of a put; 0: none */
+    uint8_t signal_op; /* of a put; 0: none. Of a batch: 1: each record is a request */
     uint8_t signal_segment; /* of a batch: what it does to each element */
     uint8_t more;    /* of a put without a signal: the next request is the rest of it */
     uint8_t unasked; /* of a put: nobody waits for its response */

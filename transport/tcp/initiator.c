@@ -137,12 +137,13 @@ gshmem_status_t initiator_post(struct tcp *t, const struct transport_request *r)
     }
     if (!initiator_has_room(to, copied ? r->bytes : 0))
         return TRANSPORT_FULL;
-    bool may_wait = to->completed < to->awaited || r->flags & TRANSPORT_HELD;
-    pending_add(t, to, r, false);
+    const bool may_wait = to->completed < to->awaited || r->flags & TRANSPORT_HELD,
+               held = r->flags & TRANSPORT_MORE && may_wait && to->out.bytes < BATCH_BYTES;
+    pending_add(t, to, r, false, held && !trace_is_on());
     tcp_start_ticking(t);
     /* A request is held back only while a response is due, whose arrival sends the rest if nothing
      * else does before, or where the caller promises a progress. */
-    if (r->flags & TRANSPORT_MORE && may_wait && to->out.bytes < BATCH_BYTES) {
+    if (held && to->out.bytes < BATCH_BYTES) {
         t->initiators.held_back = true;
         return GSHMEM_OK;
     }
@@ -179,7 +180,7 @@ gshmem_status_t initiator_send_message(struct tcp *t, int pe, const void *messag
     queue_add_copy(&to->out, frame, sizeof frame);
     queue_add_copy(&to->out, message, bytes);
     if (initiator_has_room(to, 0)) /* else enough requests await a response */
-        pending_add(t, to, &behind, false);
+        pending_add(t, to, &behind, false, false);
     tcp_start_ticking(t);
     t->initiators.held_back = true; /* as in initiator_notify_failure */
     return GSHMEM_OK;
@@ -283,6 +284,7 @@ static void initiator_shrink(struct initiator *to, bool passed)
              !to->data.left && !receive_buffer_has(&to->in) && backlog_empty(to)) {
         stream_memory_shrink(to, offsetof(struct initiator, out), sizeof *to);
         to->is_small = true;
+        to->coalescing.open = false; /* positions begin again */
     }
 }
 

@@ -11,18 +11,22 @@
  *     initiator_staging.c     device memory
  *       ▼
  *     initiator_pending.c     requests that await a response
+ *       ▼
+ *     initiator_coalesce.c    small requests that travel in one frame
  *
  * A file calls only files below it. */
 #ifndef GSHMEM_TRANSPORT_TCP_INITIATOR_H
 #define GSHMEM_TRANSPORT_TCP_INITIATOR_H
 
 #include "runtime/trace/trace.h"
+#include "transport/batch.h"
 #include "transport/tcp/greeting.h"
 #include "transport/tcp/state.h"
 
 enum {
     PENDING_MOST = 4096,     /* requests to one PE that await a response; a power of two */
     BATCH_BYTES = 16 * 1024, /* at most so many are held back while responses are due */
+    COALESCED_RECORD_MOST = BATCH_NUMBER_BYTES + 8,
 };
 
 /* A request that awaits a response. */
@@ -35,6 +39,15 @@ struct pending {
     uint8_t failure;        /* a status, where it has failed */
     bool part;              /* the next request is the rest of this put */
     bool of_device;         /* `local` is device memory */
+};
+
+/* The batch to which more small puts, or updates, may be added: the last frame of the queue. */
+struct coalescing {
+    bool open;
+    uint8_t kind, segment, amo, type;
+    uint32_t bytes;    /* of an element */
+    uint32_t elements;
+    size_t frame, end; /* positions in the queue's ring: where its frame begins and its records end */
 };
 
 struct backlog;
@@ -112,6 +125,7 @@ struct initiator {
     struct initiator_data data;
 
     /* Buffers: all zero is empty (initiator_shrink). */
+    struct coalescing coalescing;
     struct queue out;
     struct pending pending[PENDING_MOST]; /* by number */
     struct receive_buffer in;
@@ -128,17 +142,17 @@ static inline bool initiator_has_room(const struct initiator *to, uint64_t copie
     const uint64_t frames = trace_is_on() ? 2 * REQUEST_BYTES : REQUEST_BYTES;
 
     return to->posted - to->completed < PENDING_MOST &&
-           queue_has_room(&to->out, frames + copied, 2);
+           queue_has_room(&to->out, frames + COALESCED_RECORD_MOST + copied, 2);
 }
 
 /* ---- initiator_pending.c ---- */
 
 /* Whether the request is a get into device memory. */
 bool pending_is_for_device(const struct tcp *t, const struct transport_request *r);
-/* Queues a request, for which there is room. Returns its record. `part`: the next one is its
- * rest. */
+/* Queues a request, for which there is room. Returns its record. `part`: the next one is its rest.
+ * held: it waits in the queue for more, and may travel in one frame with them. */
 struct pending *pending_add(struct tcp *t, struct initiator *to, const struct transport_request *r,
-                            bool part);
+                            bool part, bool held);
 /* Calls `done` of all requests up to `number`. */
 void pending_complete(struct tcp *t, struct initiator *to, uint64_t number, gshmem_status_t status);
 /* The peer has carried out all requests up to `number`. They complete when the data of the gets
@@ -153,6 +167,12 @@ static inline void pending_respond(struct tcp *t, struct initiator *to, uint64_t
 }
 /* initiator_advance looks after the stream until nothing of it is staged any more. */
 void pending_stage(struct tcp *t, struct initiator *to);
+
+/* ---- initiator_coalesce.c ---- */
+
+/* Queues a small put, or an update whose old value nobody wants, as a record of a batch, together
+ * with those before and behind it. False: it has to be a frame of its own. */
+bool coalesce_add(struct tcp *t, struct initiator *to, const struct transport_request *r);
 
 /* ---- initiator_staging.c ---- */
 

@@ -56,7 +56,7 @@ static void pending_of_batch(struct pending *w, struct request_frame *f,
 }
 
 struct pending *pending_add(struct tcp *t, struct initiator *to, const struct transport_request *r,
-                            bool part)
+                            bool part, bool held)
 {
     unsigned char frame[REQUEST_BYTES];
     struct request_frame f = r->kind == TRANSPORT_PUT
@@ -72,6 +72,9 @@ struct pending *pending_add(struct tcp *t, struct initiator *to, const struct tr
         to->awaited = to->posted;
     }
     *w = (struct pending){.done = r->done, .tag = r->tag, .due = RESPONSE_DONE, .part = part};
+    if (held && coalesce_add(t, to, r))
+        return w;
+    to->coalescing.open = false;
     switch (r->kind) {
     case TRANSPORT_PUT:
         f.more = part;

@@ -139,7 +139,7 @@ static void queue_part(struct tcp *t, struct initiator *to, struct entry *e, str
     part.sent = staging_give;
     part.tag = s;
     part.signal_op = last ? e->r.signal_op : 0;
-    struct pending *w = pending_add(t, to, &part, !last);
+    struct pending *w = pending_add(t, to, &part, !last, false);
     w->tag = e->r.tag;
     e->queued += s->bytes;
     if (s->bytes <= TRANSPORT_COPIED)
@@ -169,7 +169,7 @@ static void backlog_drop_failed(struct tcp *t, struct initiator *to, struct entr
     if (failed.queued) {
         failed.r.bytes = 0;
         failed.r.signal_op = 0;
-        pending_add(t, to, &failed.r, false)->failure = (uint8_t)failed.failure;
+        pending_add(t, to, &failed.r, false, false)->failure = (uint8_t)failed.failure;
     } else {
         failed.r.done(failed.r.tag, failed.failure);
     }
@@ -193,7 +193,7 @@ static bool queue_first(struct tcp *t, struct initiator *to)
         return true;
     }
     if (!e->of_device) {
-        pending_add(t, to, &e->r, false);
+        pending_add(t, to, &e->r, false, false);
         if (e->kept)
             staging_give(e->kept);
     } else if (!s || s->copying) {

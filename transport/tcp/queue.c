@@ -31,6 +31,15 @@ void queue_add_copy(struct queue *q, const void *data, size_t bytes)
     q->bytes += bytes;
 }
 
+void queue_change_copy(struct queue *q, size_t position, const void *data, size_t bytes)
+{
+    size_t at = position % QUEUE_RING;
+    size_t before_wrap = QUEUE_RING - at < bytes ? QUEUE_RING - at : bytes;
+
+    memcpy(q->ring + at, data, before_wrap);
+    memcpy(q->ring, (const char *)data + before_wrap, bytes - before_wrap);
+}
+
 void queue_add_reference(struct queue *q, const void *data, size_t bytes, queue_sent *sent,
                          void *tag)
 {

@@ -60,6 +60,8 @@ bool queue_refers_to(const struct queue *q, const void *at, size_t bytes);
 
 /* Append, where queue_has_room. The bytes of a reference stay as they are until they are sent. */
 void queue_add_copy(struct queue *q, const void *data, size_t bytes);
+/* Changes copied bytes that have not been sent, at `position` of the ring, counted for ever. */
+void queue_change_copy(struct queue *q, size_t position, const void *data, size_t bytes);
 void queue_add_reference(struct queue *q, const void *data, size_t bytes, queue_sent *sent,
                          void *tag);
 

@@ -18,7 +18,8 @@ bool batch_begin(struct tcp *t, struct target *from, const struct request_frame 
     char *at = segment_at(&t->config, f->segment, f->offset, 0);
     const bool updates = f->signal_segment == TRANSPORT_ATOMIC;
 
-    if (!at || !batch_is_sound(f->signal_segment, f->a, f->b, f->bytes) ||
+    if (!at || f->signal_op > (f->signal_segment != TRANSPORT_GET) ||
+        !batch_is_sound(f->signal_segment, f->a, f->b, f->bytes) ||
         t->config.segment[f->segment].of_device)
         return false;
     if (updates &&
@@ -70,7 +71,10 @@ static inline __attribute__((always_inline)) bool batch_write(const struct tcp *
         char *at = batch_element(t, b, batch_number(record), bytes);
         if (!at)
             return false;
-        memcpy(at, record + BATCH_NUMBER_BYTES, bytes);
+        if (bytes > 8)
+            memcpy(at, record + BATCH_NUMBER_BYTES, bytes);
+        else
+            segment_store(at, (const unsigned char *)record + BATCH_NUMBER_BYTES, bytes);
     }
     return true;
 }
@@ -176,7 +180,8 @@ static bool batch_respond(const struct tcp *t, struct target *from, size_t n, si
 
 static void batch_end(struct target *from)
 {
-    from->awaited = ++from->executed;
+    from->executed += from->batch.f.signal_op ? from->batch.f.a : 1;
+    from->awaited = from->executed;
     from->signalled = false;
     if (from->batch.f.signal_segment == TRANSPORT_GET)
         from->responded = from->executed;
