@@ -188,7 +188,8 @@ static void coalesced(void)
     memset(segment_of(1), 0, sizeof model);
     for (int i = 0; i < ROUNDS; i++) {
         random = random * 1103515245 + 12345;
-        const unsigned word = random >> 8 & (WORDS - 1), kind = (random >> 16) % 24;
+        const unsigned word = random >> 8 & (WORDS - 1),
+                       kind = i < ROUNDS / 2 ? (random >> 16) % 24 : 0; /* then long frames */
         struct transport_request r = {.kind = TRANSPORT_PUT, .flags = TRANSPORT_MORE | TRANSPORT_HELD, .pe = 1,
                                       .offset = 8 * word, .local = &value[i], .bytes = 8};
         value[i] = (uint64_t)random << 20 | (unsigned)i;
@@ -212,10 +213,8 @@ static void coalesced(void)
             model[word] += value[i];
         }
         post(0, r);
-        if ((random >> 24) % 50 == 0)
+        if ((random >> 12) % (i < ROUNDS / 2 ? 50 : 700) == 0)
             drive_one((random >> 4) % 2);
-        if ((random >> 20) % 1000 == 0)
-            settle();
     }
     settle();
     CHECK_EQ(not_ok, 0);
