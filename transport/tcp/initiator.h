@@ -47,7 +47,8 @@ struct coalescing {
     uint8_t kind, segment, amo, type;
     uint32_t bytes;    /* of an element */
     uint32_t elements;
-    size_t frame, end; /* positions in the queue's ring: where its frame begins and its records end */
+    size_t frame;      /* positions in the queue's ring: where its frame begins, */
+    size_t end;        /* and its records end */
 };
 
 struct backlog;
@@ -172,7 +173,7 @@ void pending_stage(struct tcp *t, struct initiator *to);
 
 /* Queues a small put, or an update whose old value nobody wants, as a record of a batch, together
  * with those before and behind it. False: it has to be a frame of its own. */
-bool coalesce_add(struct tcp *t, struct initiator *to, const struct transport_request *r);
+bool initiator_coalesce(struct tcp *t, struct initiator *to, const struct transport_request *r);
 
 /* ---- initiator_staging.c ---- */
 

@@ -1,12 +1,12 @@
-/* Small puts and updates that wait in the queue travel as one batch: a record of 8 or 12 bytes takes
- * the place of a frame and its data. Each stays a request of its own, with its number, and the
+/* Small puts and updates that wait in the queue travel as one batch: a record of 8 or 12 bytes
+ * takes the place of a frame and its data. Each stays a request of its own, with its number, and the
  * batch is carried out as they would have been, in their order. */
 #define _GNU_SOURCE
 #include "runtime/base/atomic_type.h"
 #include "transport/tcp/initiator.h"
 
 /* The bytes of its element; 0: the request is none that can be a record. */
-static size_t coalesce_bytes(const struct tcp *t, const struct transport_request *r)
+static size_t initiator_record_bytes(const struct tcp *t, const struct transport_request *r)
 {
     const bool put = r->kind == TRANSPORT_PUT && !r->signal_op,
                update = r->kind == TRANSPORT_ATOMIC && !r->old && r->amo != GSHMEM_AMO_COMPARE_SWAP;
@@ -19,8 +19,8 @@ static size_t coalesce_bytes(const struct tcp *t, const struct transport_request
     return bytes;
 }
 
-static bool coalesce_joins(const struct initiator *to, const struct transport_request *r,
-                           size_t bytes)
+static bool initiator_joins_batch(const struct initiator *to, const struct transport_request *r,
+                                  size_t bytes)
 {
     const struct coalescing *c = &to->coalescing;
 
@@ -30,7 +30,8 @@ static bool coalesce_joins(const struct initiator *to, const struct transport_re
            to->out.ring_first <= c->frame && !queue_empty(&to->out);
 }
 
-static void coalesce_begin(struct initiator *to, const struct transport_request *r, size_t bytes)
+static void initiator_begin_batch(struct initiator *to, const struct transport_request *r,
+                                  size_t bytes)
 {
     const struct request_frame f = {
         .kind = FRAME_BATCH,
@@ -54,17 +55,17 @@ static void coalesce_begin(struct initiator *to, const struct transport_request 
     queue_add_copy(&to->out, frame, sizeof frame);
 }
 
-bool coalesce_add(struct tcp *t, struct initiator *to, const struct transport_request *r)
+bool initiator_coalesce(struct tcp *t, struct initiator *to, const struct transport_request *r)
 {
-    const size_t bytes = coalesce_bytes(t, r);
+    const size_t bytes = initiator_record_bytes(t, r);
     struct coalescing *c = &to->coalescing;
     char record[COALESCED_RECORD_MOST];
     unsigned char counts[16];
 
     if (!bytes)
         return false;
-    if (!coalesce_joins(to, r, bytes))
-        coalesce_begin(to, r, bytes);
+    if (!initiator_joins_batch(to, r, bytes))
+        initiator_begin_batch(to, r, bytes);
     batch_put_number(record, (uint32_t)(r->offset / bytes));
     if (r->kind == TRANSPORT_PUT)
         memcpy(record + BATCH_NUMBER_BYTES, r->local, bytes);

@@ -72,7 +72,7 @@ struct pending *pending_add(struct tcp *t, struct initiator *to, const struct tr
         to->awaited = to->posted;
     }
     *w = (struct pending){.done = r->done, .tag = r->tag, .due = RESPONSE_DONE, .part = part};
-    if (held && coalesce_add(t, to, r))
+    if (held && initiator_coalesce(t, to, r))
         return w;
     to->coalescing.open = false;
     switch (r->kind) {
