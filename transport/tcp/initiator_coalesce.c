@@ -1,6 +1,6 @@
 /* Small puts and updates that wait in the queue travel as one batch: a record of 8 or 12 bytes
- * takes the place of a frame and its data. Each stays a request of its own, with its number, and the
- * batch is carried out as they would have been, in their order. */
+ * takes the place of a frame and its data. Each stays a request of its own, with its number, and
+ * the batch is carried out as they would have been, in their order. */
 #define _GNU_SOURCE
 #include "runtime/base/atomic_type.h"
 #include "transport/tcp/initiator.h"
