@@ -109,13 +109,13 @@ static void load_plain(struct ptx_weak *w, char *to, const char *at, u32 bytes, 
     const u64 lot = weak_random(w);
 
     recent_add(w, first);
-    if (line->at == first && line->read_only == read_only) {
+    if (line->at == first && line->read_only == read_only && lot >> 8 & 7) {
         memcpy(to, (char *)line->value + (at - first), bytes);
         if (lot % 16 == 0)
             line->at = NULL;
         return;
     }
-    if (read_only || lot % 4 == 0) {
+    if (line->at != first && (read_only || lot % 4 == 0)) {
         line = line_keep(w, first, read_only);
         memcpy(to, (char *)line->value + (at - first), bytes);
         return;

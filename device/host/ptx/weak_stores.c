@@ -349,7 +349,7 @@ void gshmem_host_ptx_weak_store(struct ptx_weak *w, char *at, const void *value,
     thread_append(w, &s);
 }
 
-/* Takes those that overlap out of the way, in their order. */
+/* Takes out of the way, in their order, the stores that overlap, and what a release is for. */
 void gshmem_host_ptx_weak_update(struct ptx_weak *w, char *at, u32 bytes)
 {
     struct gshmem_host_ptx_weak_block *b = w->block;
@@ -357,7 +357,7 @@ void gshmem_host_ptx_weak_update(struct ptx_weak *w, char *at, u32 bytes)
 
     weak_count_access(w);
     for (u32 i = 0; i < w->stores; i++)
-        last = overlaps(&w->store[i], at, bytes) ? i + 1 : last;
+        last = w->store[i].bytes == 0 || overlaps(&w->store[i], at, bytes) ? i + 1 : last;
     for (; last; last--)
         thread_pop(w, 0);
     for (u32 i = 0; i < b->stores;) {
