@@ -191,10 +191,18 @@ static void acquired_from_outside(struct gshmem_host_ptx_weak_block *b, enum ptx
 void gshmem_host_ptx_weak_acquire(struct ptx_weak *w, enum ptx_scope scope)
 {
     atomic_thread_fence(memory_order_seq_cst);
+    /* Acquire: with the release in gpu_count. */
+    const u64 now = atomic_load_explicit(&weak_gpu.clock, memory_order_acquire);
+    const u32 clock = w->block->clock + (scope != PTX_CTA); /* of this acquire, see below */
     for (u32 i = 0; i < PTX_WEAK_LINES; i++) {
         struct ptx_weak_line *line = &w->line[i];
-        if (line->at && !line->read_only && line_is_old(w, line, scope))
+        if (!line->at || line->read_only)
+            continue;
+        if (line_is_old(w, line, scope))
             line->at = NULL;
+        line->block_clock = clock; /* it is as good as one of now, for this scope */
+        if (scope == PTX_GPU)
+            line->gpu_clock = now;
     }
     if (scope != PTX_CTA)
         acquired_from_outside(w->block, scope);
