@@ -247,7 +247,7 @@ def try_shape(number, memory, runner, partner, rounds):
 
 def main(library, rounds):
     os.environ["GSHMEM_PTX_MEMORY"] = "weak"
-    verbose, wrong = "-v" in sys.argv, 0
+    verbose = "-v" in sys.argv
     if rounds <= 2000:
         timer = threading.Timer(PATIENCE, give_up)
         timer.daemon = True
@@ -261,12 +261,12 @@ def main(library, rounds):
             tried, weak = try_shape(number, memories[number], runner, partner, rounds)
             if (shape.verdict == FORBIDDEN and weak) or (shape.verdict == SEEN and not weak):
                 print(f"{shape.text()}: {shape.verdict}, but seen in {weak} of {tried} rounds")
-                wrong += 1
-            elif verbose:
+                return 1
+            if verbose:
                 print(f"{shape.verdict:9} {weak:5} of {tried:6}  {shape.text()}", flush=True)
         partner.leave()
-    print(f"{len(SHAPES)} shapes, {wrong} wrong")
-    return 1 if wrong else 0
+    print(f"{len(SHAPES)} shapes")
+    return 0
 
 
 if __name__ == "__main__":
