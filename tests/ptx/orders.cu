@@ -1,5 +1,5 @@
-/* The orders that the device headers make, in few instructions: for weak_orders.py, which plants defects in
- * them. tests/litmus has all of it. */
+/* The orders that the device headers make, in few instructions: for weak_orders.py, which plants
+ * defects in them. tests/litmus has all of it. */
 #include "litmus/litmus.h"
 
 #define SLOTS 8
@@ -24,8 +24,9 @@ static __device__ void send(const struct mail *m, int way, int r, struct found *
         draft[i] = (uint64_t)r * WORDS + i;
     if (way != P_FENCE) {
         EXPECT(found,
-               gshmem_putmem_signal_nbi(box, draft, WORDS * sizeof *box, flag, way == PUT_SIGNAL ? r : SLOTS,
-                                        way == PUT_SIGNAL ? GSHMEM_SIGNAL_SET : GSHMEM_SIGNAL_ADD, m->other),
+               gshmem_putmem_signal_nbi(
+                   box, draft, WORDS * sizeof *box, flag, way == PUT_SIGNAL ? r : SLOTS,
+                   way == PUT_SIGNAL ? GSHMEM_SIGNAL_SET : GSHMEM_SIGNAL_ADD, m->other),
                GSHMEM_OK);
         return;
     }

@@ -1,4 +1,5 @@
-/* Kernels that compute, for speed.py: prints the nanoseconds of CPU time of each, medians of many launches. */
+/* Kernels that compute: prints the nanoseconds of CPU time of each, medians of many launches. By
+ * hand, compiled with --device=host and with --device=ptx; device/host/ptx/README.md has figures. */
 #include <algorithm>
 #include <cstdio>
 #include <ctime>

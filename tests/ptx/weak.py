@@ -2,13 +2,14 @@
 """Weak memory (GSHMEM_PTX_MEMORY=weak) gives what a GPU may give, and nothing else: the shapes of
 weak_shapes.py, many rounds of each.
 
-weak.py LIBRARY [ROUNDS]     rounds of each shape whose weak outcome is forbidden; one that has to be
-                             seen is tried until it is, at most MOST times
+weak.py LIBRARY [ROUNDS [-v]]     rounds of each shape whose weak outcome is forbidden; one that
+                                  has to be seen is tried until it is, at most MOST times
 """
 
 import ctypes
 import mmap
 import os
+import struct
 import sys
 import tempfile
 import threading
@@ -167,7 +168,7 @@ class Runner:
             self.machine.function(self.loaded, f"shape{number}"),
             len(blocks),
             max(len(block) for block in blocks),
-            [memory.cells, memory.results, *(ctypes.c_uint32(n) for n in (first, rounds, who or 0))],
+            [memory.cells, memory.results, *map(ctypes.c_uint32, (first, rounds, who or 0))],
         )
         if status:
             sys.exit(f"{shape.text()}: the launch failed")
@@ -205,7 +206,7 @@ class Partner:
             os.close(self.ask)
             runner = Runner(library, file)
             while words := os.read(self.ask_from, 12):
-                number, first, rounds = (int.from_bytes(words[i : i + 4], "little") for i in (0, 4, 8))
+                number, first, rounds = struct.unpack("<III", words)
                 runner.run(number, memories[number], first, rounds, 1)
                 os.write(self.answer_to, b".")
             os._exit(0)
@@ -213,7 +214,7 @@ class Partner:
         os.close(self.answer_to)
 
     def begin(self, number, first, rounds):
-        os.write(self.ask, b"".join(n.to_bytes(4, "little") for n in (number, first, rounds)))
+        os.write(self.ask, struct.pack("<III", number, first, rounds))
 
     def end(self):
         if not os.read(self.answer, 1):

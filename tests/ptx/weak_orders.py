@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Programs on weak memory (GSHMEM_PTX_MEMORY=weak): they pass as they are, and fail where an order, a fence
-or a scope of the device headers is missing.
+"""Programs on weak memory (GSHMEM_PTX_MEMORY=weak): they pass as they are, and fail where an order,
+a fence or a scope of the device headers is missing.
 
 weak_orders.py GSHMEMCC GSHMEMRUN ROUNDS PROGRAM...     -v: what was found, and how soon
 
-A program is orders, or one of tests/litmus. A defect is a replacement in the PTX that nvcc makes of the
-headers. A program is compiled once: where the C of a defect differs, a variable of the environment
-chooses.
+A program is orders, or one of tests/litmus. A defect is a replacement in the PTX that nvcc makes of
+the headers. A program is compiled once: where the C of a defect differs, a variable of the
+environment chooses.
 """
 
 import importlib.machinery
@@ -28,7 +28,7 @@ PATIENCE = 60  # seconds, for a run with a defect; it may hang
 LONG = 1800  # for one without
 TRIES = 12  # for each defect, with seeds of their own, and more rounds from time to time
 NOTHING = "fence.proxy.alias;"  # orders nothing here
-MAPPED, LOCAL, HOSTS = "mapped", "local", "hosts2"  # peers by loads and stores, or through the proxy
+MAPPED, LOCAL, HOSTS = "mapped", "local", "hosts2"  # paths, as in tests/kernel
 MESSAGES = {"orders": [MAPPED], "message": [MAPPED]}
 COMMANDS = {"orders": [LOCAL], "message": [LOCAL]}
 
@@ -180,12 +180,12 @@ def run(gshmemrun, program, rounds, path, defect=None, seed="auto"):
 
 
 def is_found(gshmemrun, program, rounds, path, defect):
-    """By which of the tries; 0: by none."""
+    """In words."""
     for attempt in range(TRIES):
         more = rounds << attempt // 3
         if not run(gshmemrun, program, more, path, defect, attempt)[0]:
-            return attempt + 1
-    return 0
+            return f"found by try {attempt + 1}"
+    return "is not found"
 
 
 def try_program(tools, name, rounds, folder, verbose):
@@ -201,17 +201,20 @@ def try_program(tools, name, rounds, folder, verbose):
     for number, defect in enumerate(DEFECTS):
         for path in defect.found.get(name, []):
             begin = time.monotonic()
-            tries = number in there and is_found(gshmemrun, program, min(rounds, 1000), path, number)
-            if not tries:
-                print(f'{name}, {path}: "{defect.name}" is {"not found" if number in there else "not there"}')
+            found = "is not there"
+            if number in there:
+                found = is_found(gshmemrun, program, min(rounds, 1000), path, number)
+            if found.startswith("is"):
                 wrong += 1
-            elif verbose:
-                print(f"{name}, {path}: {defect.name}: try {tries}, {time.monotonic() - begin:.1f} s", flush=True)
+            if verbose or found.startswith("is"):
+                seconds = time.monotonic() - begin
+                print(f"{name}, {path}, {seconds:.1f} s: {defect.name}: {found}", flush=True)
     return wrong
 
 
 def main(gshmemcc, gshmemrun, rounds, *names):
-    if not (shutil.which("nvcc") or shutil.which("nvcc", path=os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/bin")):
+    cuda = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    if not (shutil.which("nvcc") or shutil.which("nvcc", path=cuda + "/bin")):
         print("SKIP: nvcc is not installed")
         return 77
     os.environ["GSHMEM_PTX_MEMORY"] = "weak"

@@ -1,14 +1,15 @@
-"""The classic shapes of programs on weak memory: what a GPU may give for each, and what this mode gives.
+"""The classic shapes of programs on weak memory: what a GPU may give for each, and what this mode
+gives.
 
 A step of a thread is one of
     W x ORDER     a store of the round's number; + for an exchange, as in "W+ x ORDER"
     R x ORDER     a load; R+ is an addition of 0
     F ORDER       a fence
     B             a barrier of the block
-where ORDER is what stands in the instruction ("" is a plain access, "nc" a read-only one). A shape's weak
-outcome is what its loads give in the order of the threads: 1 is this round's value, 0 an older
-one, None either. The verdicts are made by hand from chapter "Memory Consistency Model" of the PTX
-manual."""
+where ORDER is what stands in the instruction ("" is a plain access, "nc" a read-only one). A
+shape's weak outcome is what its loads give in the order of the threads: 1 is this round's value, 0
+an older one, None either. The verdicts are made by hand from chapter "Memory Consistency Model" of
+the PTX manual."""
 
 from dataclasses import dataclass
 

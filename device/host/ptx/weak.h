@@ -1,4 +1,4 @@
-/* Weak memory, inside the library: what a block and the GPU hold back (README.md, "Weak memory"). */
+/* Weak memory, inside the library: what a block and the GPU hold back. README.md, "Weak memory". */
 #ifndef GSHMEM_DEVICE_HOST_PTX_WEAK_H
 #define GSHMEM_DEVICE_HOST_PTX_WEAK_H
 
@@ -41,7 +41,8 @@ extern struct weak_gpu {
     pthread_mutex_t lock; /* of the stores, and who counts with the clock */
     atomic_uint stores;
     u32 accesses;
-    struct ptx_weak_store store[WEAK_GPU_STORES]; /* that the GPU sees, but no other PE, and not the host */
+    struct ptx_weak_store
+        store[WEAK_GPU_STORES]; /* that the GPU sees, but no other PE, and not the host */
     atomic_uint_fast64_t clock, acquired, published[WEAK_HASHES];
 } weak_gpu;
 

@@ -1,10 +1,10 @@
-/* Weak memory: loads that are satisfied early. A thread keeps lines of memory as it has seen them; a load
- * may give what is in one, until an acquire ends it. Lines that threads of the block have loaded
- * before are looked at without being asked for, since a program loads the same ones again.
+/* Weak memory: loads that are satisfied early. A thread keeps lines of memory as it has seen them;
+ * a load may give what is in one, until an acquire ends it. Lines that threads of the block have
+ * loaded before are looked at without being asked for, since a program loads the same ones again.
  *
- * An acquire ends lines that are older than what it may order: for the whole system all of them; within the
- * GPU or the block those that one of its threads has written since, or that are older than an
- * acquire from outside by one of its threads. */
+ * An acquire ends lines that are older than what it may order: for the whole system all of them;
+ * within the GPU or the block those that one of its threads has written since, or that are older
+ * than an acquire from outside by one of its threads. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include "runtime/base/settings.h"
 
 enum {
-    EARLY = 6,      /* lines that are looked at together */
+    EARLY = 6, /* lines that are looked at together */
     PAGE_BITS = 12,
 };
 
@@ -50,7 +50,7 @@ static struct ptx_weak_line *line_keep(struct ptx_weak *w, char *at, bool read_o
 {
     struct ptx_weak_line *line = line_at(w, at);
 
-    /* Acquire: with the release in gpu_count. Before it looks: else what comes between is missed. */
+    /* Acquire: with the release in gpu_count. Before it looks, so that nothing between is missed */
     line->gpu_clock = atomic_load_explicit(&weak_gpu.clock, memory_order_acquire);
     line->block_clock = w->block->clock;
     line->at = at;
@@ -123,7 +123,8 @@ static void load_plain(struct ptx_weak *w, char *to, const char *at, u32 bytes, 
     weak_look(w, to, at, bytes);
 }
 
-/* No older value than the thread has seen by a strong access before: such an access forgets the line. */
+/* No older value than the thread has seen by a strong access before: such an access forgets the
+ * line. */
 static void load_strong(struct ptx_weak *w, char *to, const char *at, u32 bytes)
 {
     char *const first = weak_line_of(at);
@@ -169,10 +170,10 @@ static bool line_is_old(const struct ptx_weak *w, const struct ptx_weak_line *li
         b->acquired > line->block_clock)
         return true;
     /* Acquire: with the release in gpu_count, and in acquired_from_outside. */
-    return scope == PTX_GPU && (atomic_load_explicit(&weak_gpu.published[hash],
-                                                     memory_order_acquire) > line->gpu_clock ||
-                                atomic_load_explicit(&weak_gpu.acquired, memory_order_acquire) >
-                                    line->gpu_clock);
+    return scope == PTX_GPU &&
+           (atomic_load_explicit(&weak_gpu.published[hash], memory_order_acquire) >
+                line->gpu_clock ||
+            atomic_load_explicit(&weak_gpu.acquired, memory_order_acquire) > line->gpu_clock);
 }
 
 /* Others that acquire within the block, or the GPU, have to see what this thread may have seen. */
@@ -295,7 +296,8 @@ void gshmem_host_ptx_weak_begin(struct ptx_weak *w, size_t size)
     w->stack_bytes = self->stack->size;
     w->random = mixed(mixed(weak_seed + 1, atomic_fetch_add(&launches, 1)),
                       mixed(b->index.x + ((u64)b->index.y << 20) + ((u64)b->index.z << 40),
-                            (u64)(self - b->threads) + 1)) | 1;
+                            (u64)(self - b->threads) + 1)) |
+                1;
 }
 
 void gshmem_host_ptx_weak_end(struct ptx_weak *w)

@@ -1,6 +1,6 @@
-/* Weak memory: stores that are held back. A store is seen by its thread alone, then by the block, then by
- * the GPU, then by all (it is in memory). On each of these steps it may overtake others, except
- * those that overlap it, and except across a release. */
+/* Weak memory: stores that are held back. A store is seen by its thread alone, then by the block,
+ * then by the GPU, then by all (it is in memory). On each of these steps it may overtake others,
+ * except those that overlap it, and except across a release. */
 #define _GNU_SOURCE
 #include <string.h>
 
@@ -104,14 +104,14 @@ static bool may_overtake(const struct ptx_weak_store *store, u32 i)
     return true;
 }
 
-static bool is_due(u32 now, u32 due)
+static bool has_come_due(u32 now, u32 due)
 {
     return (s32)(now - due) >= 0;
 }
 
 /* How long a store is held back, in accesses: half of them not at all, some long enough for another
  * process to run meanwhile. */
-static u32 hold(struct ptx_weak *w)
+static u32 hold_for(struct ptx_weak *w)
 {
     const u32 lot = (u32)weak_random(w);
 
@@ -157,7 +157,7 @@ static void gpu_append(const struct ptx_weak_store *s, u32 held)
     pthread_mutex_unlock(&weak_gpu.lock);
 }
 
-static void gpu_flush(void)
+static void gpu_seen_flush(void)
 {
     pthread_mutex_lock(&weak_gpu.lock);
     while (atomic_load_explicit(&weak_gpu.stores, memory_order_relaxed))
@@ -171,7 +171,8 @@ static void gpu_let_due_go(u32 accesses)
         return;
     weak_gpu.accesses += accesses;
     for (u32 i = 0; i < atomic_load_explicit(&weak_gpu.stores, memory_order_relaxed);) {
-        if (is_due(weak_gpu.accesses, weak_gpu.store[i].due) && may_overtake(weak_gpu.store, i))
+        if (has_come_due(weak_gpu.accesses, weak_gpu.store[i].due) &&
+            may_overtake(weak_gpu.store, i))
             gpu_pop(i);
         else
             i++;
@@ -190,7 +191,7 @@ static void block_pop(struct ptx_weak *w, u32 i)
 {
     struct gshmem_host_ptx_weak_block *b = w->block;
 
-    gpu_append(&b->store[i], hold(w));
+    gpu_append(&b->store[i], hold_for(w));
     take_out(b->store, b->stores--, i);
 }
 
@@ -205,8 +206,8 @@ static void block_append(struct ptx_weak *w, const struct ptx_weak_store *s)
     }
     if (b->stores == WEAK_BLOCK_STORES)
         block_pop(w, 0);
-    const u32 due = b->accesses + hold(w);
-    if (b->stores == 0 || !is_due(due, b->next_due))
+    const u32 due = b->accesses + hold_for(w);
+    if (b->stores == 0 || !has_come_due(due, b->next_due))
         b->next_due = due;
     b->store[b->stores] = *s;
     b->store[b->stores++].due = due;
@@ -218,11 +219,11 @@ static void block_let_due_go(struct ptx_weak *w)
     u32 next = b->accesses + 4096;
 
     for (u32 i = 0; i < b->stores;) {
-        if (is_due(b->accesses, b->store[i].due) && may_overtake(b->store, i)) {
+        if (has_come_due(b->accesses, b->store[i].due) && may_overtake(b->store, i)) {
             block_pop(w, i);
             continue;
         }
-        if (!is_due(b->store[i].due, next))
+        if (!has_come_due(b->store[i].due, next))
             next = b->store[i].due;
         i++;
     }
@@ -236,7 +237,7 @@ static void block_flush(struct ptx_weak *w, enum ptx_scope scope)
     while (w->block->stores)
         block_pop(w, 0);
     if (scope == PTX_SYS)
-        gpu_flush();
+        gpu_seen_flush();
 }
 
 /* --- What the thread has stored --- */
@@ -257,7 +258,7 @@ static void thread_let_due_go(struct ptx_weak *w)
 {
     for (u32 i = 0; i < w->stores;) {
         const bool release = w->store[i].bytes == 0;
-        if (is_due(w->block->accesses, w->store[i].due) &&
+        if (has_come_due(w->block->accesses, w->store[i].due) &&
             (release ? i == 0 : may_overtake(w->store, i))) {
             thread_pop(w, i);
             i = release ? 0 : i;
@@ -274,7 +275,7 @@ static void thread_append(struct ptx_weak *w, const struct ptx_weak_store *s)
     if (w->stores == PTX_WEAK_STORES)
         thread_pop(w, 0);
     w->store[w->stores] = *s;
-    w->store[w->stores++].due = w->block->accesses + hold(w);
+    w->store[w->stores++].due = w->block->accesses + hold_for(w);
 }
 
 /* --- What others call --- */
@@ -286,7 +287,7 @@ void weak_count_access(struct ptx_weak *w)
     b->accesses++;
     if (w->stores)
         thread_let_due_go(w);
-    if (b->stores && is_due(b->accesses, b->next_due))
+    if (b->stores && has_come_due(b->accesses, b->next_due))
         block_let_due_go(w);
     if (b->accesses % 4 == 0 && atomic_load_explicit(&weak_gpu.stores, memory_order_relaxed))
         gpu_let_due_go(4);
@@ -384,7 +385,8 @@ void gshmem_host_ptx_weak_updated(struct ptx_weak *w, char *at, u32 bytes)
     weak_note_written(w->block, at, bytes);
 }
 
-/* What the block and the GPU see, the thread may have seen, too: it goes on with the thread's own. */
+/* What the block and the GPU see, the thread may have seen, too: it goes on with the thread's
+ * own. */
 void gshmem_host_ptx_weak_release(struct ptx_weak *w, enum ptx_scope scope)
 {
     const struct ptx_weak_store release = {.value = {scope}};

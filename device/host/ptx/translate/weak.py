@@ -1,5 +1,5 @@
-"""Weak memory: the C text of accesses that are delayed and reordered as PTX allows it. What the functions
-do that it calls is in weak_stores.c and weak_loads.c."""
+"""Weak memory: the C text of accesses that are delayed and reordered as PTX allows it. What the
+functions do that it calls is in weak_stores.c and weak_loads.c."""
 
 SCOPES = {
     "cta": "PTX_CTA",
@@ -81,12 +81,12 @@ def atomic(emitter, how, text, at, size):
 
 
 def fence(opcode, parts):
-    """fence and membar. Those between proxies need nothing: operations of other proxies are done at once,
-    and are fences."""
-    if opcode.startswith("membar"):
-        return "" if parts[0] == "proxy" else f"gshmem_host_ptx_weak_fence_sc(weak, {SCOPES[parts[0]]});"
+    """fence and membar. Those between proxies need nothing: operations of other proxies are done
+    at once, and are fences."""
     if parts[0] == "proxy":
         return ""
+    if opcode.startswith("membar"):
+        return f"gshmem_host_ptx_weak_fence_sc(weak, {SCOPES[parts[0]]});"
     if parts[0] == "mbarrier_init":
         return release("cta")
     scope = next(part for part in parts if part in SCOPES)
