@@ -143,11 +143,13 @@ TEXT = HEADER + "".join(kernel_text(number, shape) for number, shape in enumerat
 
 def compile_shapes(library, folder):
     """A library of all shapes."""
-    code, unknown, _, _ = translate(TEXT.encode(), "shapes.ptx")
+    code, unknown, _, instructions = translate(TEXT.encode(), "shapes.ptx")
     file = os.path.join(folder, "shapes.so")
     with open(file + ".c", "w", encoding="utf-8") as text:
         text.write(code)
-    if unknown or not build_library(file + ".c", file, library, loaded=False):
+    if unknown or not build_library(
+        file + ".c", file, library, False, instructions
+    ):
         sys.exit(f"the shapes cannot be compiled: {unknown}")
     return file
 

@@ -143,7 +143,6 @@ def compile_program(gshmemcc, name, folder):
     arguments = subprocess.check_output([*show, source, "-o", output], text=True)
     compiler, there = compiler_module(), set()
     plain = compiler.translate
-    compiler.C_FLAGS = [flag.replace("-O2", "-O1") for flag in compiler.C_FLAGS]
 
     def planted(data, file):
         made, found = with_defects(plain, data, file)
