@@ -170,6 +170,11 @@
     X(PTX_WARPS, NULL, CHOICE, "independent", (INDEPENDENT, LOCKSTEP),                             \
       "where PTX is translated for the host device: the threads of a warp run independently, "     \
       "or in lock step up to a branch at which they part, as on GPUs before Volta")                \
+    X(PTX_MEMORY, NULL, CHOICE, "strong", (STRONG, WEAK),                                          \
+      "where PTX is translated for the host device: memory as the processor has it, or accesses "  \
+      "are delayed and reordered as PTX lets a GPU do it, so that missing fences show")            \
+    X(PTX_SEED, NULL, COUNT_OR_AUTO, "auto", "-1..2147483647",                                     \
+      "what weak memory (PTX_MEMORY) draws its choices from; auto: from the time")                 \
     X(MODULE_DIR, NULL, STRING, "", NULL,                                                          \
       "where to look for modules first")
 

@@ -90,6 +90,8 @@ struct block *block_make(struct worker *w, struct grid *grid, uint64_t number)
     return b;
 }
 
+void (*block_state_end)(void *state); /* of the process, as kernels made from PTX are */
+
 static void block_end(struct worker *w, struct block *b)
 {
     struct grid *grid = b->grid;
@@ -102,6 +104,8 @@ static void block_end(struct worker *w, struct block *b)
     for (unsigned i = 0; i < b->shared_numbers; i++)
         free(b->shared[i]);
     free(b->shared);
+    if (grid->state_bytes && block_state_end)
+        block_state_end(b->dynamic_shared);
     free(b->dynamic_shared);
     stand_in_for(own);
     pool_make_room(w, 1, b->size);

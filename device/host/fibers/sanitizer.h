@@ -9,17 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WEAK __attribute__((weak, visibility("default")))
+#define MAY_BE_ABSENT __attribute__((weak, visibility("default")))
 
-WEAK void *__tsan_get_current_fiber(void);
-WEAK void *__tsan_create_fiber(unsigned flags);
-WEAK void __tsan_destroy_fiber(void *fiber);
-WEAK void __tsan_switch_to_fiber(void *fiber, unsigned flags);
-WEAK void __tsan_acquire(void *address);
-WEAK void __tsan_release(void *address);
-WEAK void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size);
-WEAK void __sanitizer_finish_switch_fiber(void *save, const void **bottom, size_t *size);
-WEAK void __asan_unpoison_memory_region(const volatile void *address, size_t size);
+MAY_BE_ABSENT void *__tsan_get_current_fiber(void);
+MAY_BE_ABSENT void *__tsan_create_fiber(unsigned flags);
+MAY_BE_ABSENT void __tsan_destroy_fiber(void *fiber);
+MAY_BE_ABSENT void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+MAY_BE_ABSENT void __tsan_acquire(void *address);
+MAY_BE_ABSENT void __tsan_release(void *address);
+MAY_BE_ABSENT void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size);
+MAY_BE_ABSENT void __sanitizer_finish_switch_fiber(void *save, const void **bottom, size_t *size);
+MAY_BE_ABSENT void __asan_unpoison_memory_region(const volatile void *address, size_t size);
 
 static inline bool under_tsan(void)
 {

@@ -9,6 +9,7 @@
 #include "device/host/blocks/pool.h"
 #include "device/host/blocks/threads.h"
 #include "device/host/fibers/sanitizer.h"
+#include "device/host/ptx/weak.h"
 #include "gshmem/host_device/ptx/module.h"
 
 /* A warp has come to a barrier when all of its lanes that have not ended are there; it counts as 32
@@ -24,12 +25,18 @@ struct barrier_state {
 struct block_state {
     struct barrier_state barrier[PTX_BARRIERS];
     u32 at_cluster_barrier[BLOCK_WARPS_MAX]; /* lanes that have arrived in this generation */
+    struct gshmem_host_ptx_weak_block *weak; /* with weak memory: what the block holds back */
 };
 _Static_assert(sizeof(struct block_state) <= PTX_BLOCK_STATE, "a block's state has room");
 
 static struct block_state *state_of(const struct block *b)
 {
     return b->dynamic_shared;
+}
+
+struct gshmem_host_ptx_weak_block **ptx_weak_block_at(void *state)
+{
+    return &((struct block_state *)state)->weak;
 }
 
 /* --- Shared memory --- */

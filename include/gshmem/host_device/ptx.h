@@ -17,5 +17,6 @@
 #include "ptx/module.h"
 #include "ptx/mbarrier.h"
 #include "ptx/lanes.h"
+#include "ptx/weak.h"
 
 #endif

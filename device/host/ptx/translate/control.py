@@ -4,6 +4,7 @@ time."""
 from emit import Unknown, c_name
 from memory import C_ORDER, sort
 from patterns import Row
+from weak import END, FLUSH
 
 HERE = "__FILE__, __LINE__"
 BARRIER = {
@@ -75,9 +76,12 @@ def call(emitter, statement, _):
             raise Unknown("an argument that is no .param variable")
         texts.append(emitter.symbol(argument.text).text)
     if callee.text in LIBRARY and not emitter.is_defined(callee.text):
-        return f'{LIBRARY[callee.text]}({", ".join(texts)});'
+        before = FLUSH if emitter.weak else ""
+        return f'{before}{LIBRARY[callee.text]}({", ".join(texts)});'
     found = emitter.symbol(callee.text)
     types = ["u8 *"] * len(texts)
+    if emitter.weak:
+        texts, types = ["weak"] + texts, ["struct ptx_weak *"] + types
     if emitter.flow:
         texts, types = ["lanes"] + texts, ["struct ptx_lanes *"] + types
     if found.kind == "reg":
@@ -89,9 +93,9 @@ def call(emitter, statement, _):
 
 
 def leave(emitter, statement, _):
-    if emitter.function.entry:
-        return "return;"
-    return emitter.returns() if statement.opcode.startswith("ret") else "gshmem_host_ptx_exit();"
+    if emitter.function.entry or statement.opcode.startswith("ret"):
+        return emitter.returns()
+    return (END if emitter.weak else "") + "gshmem_host_ptx_exit();"
 
 
 def barrier(emitter, statement, found):

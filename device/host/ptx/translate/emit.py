@@ -9,6 +9,7 @@ shared memory is an offset of 32 bits; all others are pointers of the process.
 import re
 from dataclasses import dataclass
 
+import weak
 from flow import Flow
 from patterns import bits_of, expand
 from reader import Label, PtxError, Scope, Table, Variable
@@ -52,9 +53,10 @@ class Unknown(Exception):
 class Emitter:
     """Emits the functions of one module."""
 
-    def __init__(self, table, names, places, lock_step=False):
+    def __init__(self, table, names, places, modes=()):
         self.table = table
-        self.lock_step = lock_step  # lanes of a warp run together, and part at branches
+        self.lock_step = "lockstep" in modes  # lanes of a warp run together, and part at branches
+        self.weak = "weak" in modes  # accesses to memory are delayed and reordered
         self.flow = None  # then, of the function
         self.names = names  # of the module: Symbol by name
         self.places = places  # of shared variables: offset by (function, name)
@@ -213,6 +215,9 @@ class Emitter:
             text = self.expression(row, matched, statement.operands)
         if text is None:
             raise Unknown("")
+        if self.weak:
+            before, after = weak.around(statement.opcode)
+            text = f"{before} {text} {after}"
         if statement.guard:
             guard = ("!" if statement.negated else "") + self.symbol(statement.guard).text
             return f"if ({self.part(statement, guard)}) {{ {text} }}"
@@ -231,7 +236,9 @@ class Emitter:
         return [f"ptx_meet(lanes, held, {self.flow.meetings[id(item)]});"]
 
     def returns(self):
-        """C text: the end of a function that is no kernel."""
+        """C text: the end of a function."""
+        if self.function.entry:
+            return (weak.END if self.weak else "") + "return;"
         return (f"ptx_meet(lanes, held, {self.flow.end}); " if self.flow else "") + "return;"
 
     def expression(self, row, matched, operands):
@@ -313,6 +320,7 @@ class Emitter:
         if function.entry:
             return f"static void {name}(const u8 *ptx_parameters)"
         parameters = ["struct ptx_lanes *lanes"] if self.lock_step else []
+        parameters += ["struct ptx_weak *weak"] if self.weak else []
         parameters += [f"u8 *{local_name(p.name)}" for p in function.returns + function.parameters]
         return f'static void {name}({", ".join(parameters) or "void"})'
 
@@ -333,6 +341,9 @@ class Emitter:
             lines.append("struct ptx_lanes own = {~0u, 0, {{0}}}, *const lanes = &own;")
         if self.flow:
             lines.append("const u32 held = lanes->held; (void)held;")
+        if self.weak and function.entry:
+            lines.append("struct ptx_weak own_weak, *const weak = &own_weak;")
+            lines.append("gshmem_host_ptx_weak_begin(weak, sizeof own_weak);")
         if function.entry:
             for parameter, offset in parameter_offsets(function.parameters):
                 own[parameter.name] = Symbol("param", f"(ptx_parameters + {offset})")
@@ -346,7 +357,7 @@ class Emitter:
                 own[parameter.name] = Symbol("param", local_name(parameter.name))
         self.scopes = [own]
         lines += self.scope(function.body)
-        return lines + (["return;"] if function.entry else [self.returns()]) + ["}"]
+        return lines + [self.returns(), "}"]
 
 
 def parameter_offsets(parameters):

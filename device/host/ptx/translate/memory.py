@@ -4,6 +4,7 @@ Their modifiers come in many orders and do not change what is computed, so each 
 them into groups and refuses what is in none.
 """
 
+import weak
 from patterns import Row, SETS, bits_of
 
 SPACES = (
@@ -108,7 +109,10 @@ def load(emitter, statement, found):
     width = bits_of(type_)
     real = type_ if type_ in ("f32", "f64") else ""
     text = f"{{ char *const at = {at};"
-    for i, _ in enumerate(targets):
+    delayed = weak.applies(emitter, how["space"])
+    if delayed:
+        text += weak.load(how, len(targets), width)
+    for i, _ in enumerate(targets if not delayed else []):
         where = f"at + {i * width // 8}"
         text += f" const u{width} v{i} = " + (
             f"ptx_ld_{width}({where});"
@@ -152,6 +156,8 @@ def store(emitter, statement, found):
     text = f'{{ char *const at = {emitter.address(ops[0], how["space"])};'
     for i, value in enumerate(values):
         text += f' const u{width} v{i} = {emitter.read(value, f"b{width}")};'
+    if weak.applies(emitter, how["space"]):
+        return text + weak.store(how, len(values), width) + " }"
     if not plain(how["order"]) and width * len(values) == 128 and width >= 32:
         whole = " | ".join(f"(u128)v{i} << {i * width}" for i in range(len(values)))
         return text + f" ptx_st_order_128(at, {whole}, __ATOMIC_{order}); }}"
@@ -189,12 +195,14 @@ def atomic(emitter, statement, found):
     name, at = f"ptx_atom_{operation}_{type_}", emitter.address(ops[0], how["space"])
     if how["vector"]:
         text = atomic_vector(emitter, how, type_, (target, values[0]), (name, at, order))
-        return text and f"{text} gshmem_host_may_wait();"
+        size = int(how["vector"][1]) * bits_of(type_) // 8
+        return text and f"{weak.atomic(emitter, how, text, at, size)} gshmem_host_may_wait();"
     if not atomic_is_known(operation, type_, reduces):
         return None
     arguments = ", ".join(emitter.read(value, type_) for value in values)
     call = f"{name}({at}, {arguments}, {order})"
     text = f"(void){call};" if reduces else emitter.write(target, type_, call)
+    text = weak.atomic(emitter, how, text, at, bits_of(type_) // 8)
     return f"{text} gshmem_host_may_wait();"
 
 
@@ -240,7 +248,7 @@ def atomic_is_known(operation, type_, reduces):
     return type_ in known[operation] and not (reduces and operation in ("exch", "cas"))
 
 
-def fence(_, statement, found):
+def fence(emitter, statement, found):
     """fence and membar: x86 and the C++ model need no more than one kind, and proxies are one
     here."""
     parts = found["parts"]
@@ -262,6 +270,8 @@ def fence(_, statement, found):
         known = sort(
             parts, order=("sc", "acq_rel", "acquire", "release"), scope=SCOPES
         ) is not None and bool(parts)
+    if known and emitter.weak:
+        return weak.fence(statement.opcode, parts)
     return "gshmem_host_fence();" if known else None
 
 

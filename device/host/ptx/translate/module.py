@@ -20,8 +20,8 @@ TABLE = Table(table.ROWS + asynchronous.ROWS + memory.ROWS + control.ROWS)
 class ModuleEmitter(Emitter):
     """The emitter, with the functions that the module defines."""
 
-    def __init__(self, module, names, places, lock_step=False):
-        super().__init__(TABLE, names, places, lock_step)
+    def __init__(self, module, names, places, modes=()):
+        super().__init__(TABLE, names, places, modes)
         self.defined = {f.name for f in module.functions if f.body}
         statements = (i for f in module.functions if f.body for i in walk(f.body))
         self.arrives = any(
@@ -267,8 +267,8 @@ def translate(data, file):
     module = Reader(data.decode("utf-8", "replace")).module()
     shared = SharedMemory(module)
     names = module_names(module, shared)
-    lock_step = os.environ.get("GSHMEM_PTX_WARPS") == "lockstep"
-    emitter = ModuleEmitter(module, names, shared.places, lock_step)
+    modes = [os.environ.get(name, "") for name in ("GSHMEM_PTX_WARPS", "GSHMEM_PTX_MEMORY")]
+    emitter = ModuleEmitter(module, names, shared.places, modes)
     file = file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     lines = ['#include "gshmem/host_device/ptx.h"']
     functions = list({f.name: f for f in module.functions if f.body}.values())
