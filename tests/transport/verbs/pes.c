@@ -47,8 +47,8 @@ static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target
         return atomic_apply(amo, type, target, operand, compare);
     old = *(uint64_t *)target;
     CHECK_EQ(type, GSHMEM_TYPE_UINT64);
-    CHECK_EQ(amo, GSHMEM_AMO_ADD);
-    *(uint64_t *)target = old + operand;
+    CHECK(amo == GSHMEM_AMO_ADD || amo == GSHMEM_AMO_SET);
+    *(uint64_t *)target = amo == GSHMEM_AMO_ADD ? old + operand : operand;
     return old;
 }
 
