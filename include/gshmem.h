@@ -422,6 +422,7 @@ GSHMEM_API int gshmem_test_lock(long *lock);
 #include "gshmem_device.h" /* the typed names and all of the above, for the host and for kernels */
 #else
 #include "gshmem/typed.h" /* generated */
+#include "gshmem/counted.h"
 #endif
 
 #include "gshmem_names_end.h"

@@ -32,6 +32,7 @@
 #include "gshmem/device/module.h"
 #include "gshmem/device/scope.h"
 #include "gshmem/device/wait.h"
+#include "gshmem/device/reach.h"
 #include "gshmem/device/post.h"
 #include "gshmem/device/copy.h"
 #include "gshmem/device/order.h"
@@ -44,6 +45,7 @@
 #include "gshmem/device/reduce.h"
 #include "gshmem/device/typed.h" /* generated */
 #include "gshmem/collective_launch.h"
+#include "gshmem/counted.h"
 
 #include "gshmem_names_end.h"
 

@@ -125,6 +125,10 @@
     X(IB_ORDER, NULL, CHOICE, "auto", (AUTO, STRICT, RELAXED),                                     \
       "whether NICs place writes of a queue pair in order; auto: what is known of the "            \
       "device, see gshmem-info")                                                                   \
+    X(IB_INFLIGHT, NULL, SIZE, "0", "0..64G",                                                      \
+      "bytes of puts and gets that a NIC has in flight at once, of all peers; 0: no limit")        \
+    X(IB_INFLIGHT_REQUESTS, NULL, COUNT, "0", "0..65536",                                          \
+      "work requests that a NIC has in flight at once, 16 at least; 0: as many as it takes")       \
     X(IB_GATHER, NULL, COUNT, "8", "0..64",                                                        \
       "number of waiting small puts from which they are coalesced into one message; 0: never")     \
     X(PEER_TIMEOUT, NULL, SECONDS, "10", "1..3600",                                                \

@@ -86,15 +86,21 @@ static inline void network_count(struct network *n, const struct transport_reque
                                  : update           ? STATS_ATOMIC
                                                     : STATS_GET;
 
+    const bool signals = put && r->signal_op, data = r->bytes || !signals;
+    const uint64_t bytes = batch    ? r->elements * r->element_bytes
+                           : update ? atomic_type_bytes(r->type)
+                                    : r->bytes;
+    uint64_t more = 0; /* what a signal adds to what the peer has had */
+
     /* a signal without data is no put */
-    if (r->bytes || !put || !r->signal_op)
-        stats_operation(n->counts, kind, path, r->pe,
-                        batch    ? r->elements * r->element_bytes
-                        : update ? atomic_type_bytes(r->type)
-                                 : r->bytes);
-    if (put && r->signal_op)
-        stats_operation(n->counts, internal ? STATS_INTERNAL : STATS_SIGNAL, path, r->pe,
-                        sizeof(uint64_t));
+    if (signals) {
+        stats_add_operation(n->counts, internal ? STATS_INTERNAL : STATS_SIGNAL, path,
+                            sizeof(uint64_t));
+        more = 1;
+    }
+    if (data)
+        stats_add_operation(n->counts, kind, path, bytes);
+    stats_add_peer(n->counts, r->pe, data + more, (data ? bytes : 0) + more * sizeof(uint64_t));
 }
 
 /* With the lock held: whether the blob that a PE has published is known, or the bootstrap was asked

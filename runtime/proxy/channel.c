@@ -176,11 +176,11 @@ static inline uint32_t epoch_of(const struct proxy_way *way)
 
 /* Fills in the fields of this request that are not the same for all; false: it takes the general
  * path. */
-static inline bool translate_plain(struct proxy_channel *c, uint64_t kind,
-                                   const struct gshmem_command *m, struct passage *p)
+static inline bool translate_plain(const struct proxy_channel *c, uint64_t kind,
+                                   const struct gshmem_command *m, struct passage *p,
+                                   struct transport_request *r)
 {
     const struct proxy_way *way = c->way;
-    struct transport_request *r = &c->plain;
     const uint64_t offset = m->address - way->heap, heap_bytes = way->heap_bytes;
     const uint64_t bytes = kind == GSHMEM_COMMAND_VALUE ? m->type : m->size;
 
@@ -203,21 +203,43 @@ static inline bool translate_plain(struct proxy_channel *c, uint64_t kind,
     return bytes && way->is_memory(way->context, m->local, bytes);
 }
 
+/* The same for a put and its signal in one slot. */
+static inline bool translate_signalled(const struct proxy_channel *c,
+                                       const struct gshmem_command *m, struct passage *p,
+                                       struct transport_request *r)
+{
+    const uint64_t heap_bytes = c->way->heap_bytes;
+    struct gshmem_command put, signal;
+
+    gshmem_put_signal_decode(m, &put, &signal);
+    const uint64_t offset = signal.address - c->way->heap;
+    if (!translate_plain(c, GSHMEM_COMMAND_PUT, &put, p, r) || offset >= heap_bytes ||
+        sizeof(uint64_t) > heap_bytes - offset ||
+        (signal.amo != GSHMEM_SIGNAL_SET && signal.amo != GSHMEM_SIGNAL_ADD))
+        return false;
+    r->signal_op = (uint8_t)signal.amo;
+    r->signal_offset = offset;
+    r->signal_value = signal.local;
+    p->signal = signal.address;
+    return true;
+}
+
 /* Fills in what is needed at completion without a failure, or to report a failure. */
-static inline void fill_plain(struct passage *p, uint64_t word, uint64_t bytes)
+static inline void fill_plain(struct passage *p, uint64_t word, uint64_t bytes, bool signals)
 {
     p->answer.status = 0;
     p->answer.wanted = false;
     p->slots = 1;
     p->plain = true;
-    p->landed = p->raises = p->signals = false;
+    p->landed = p->raises = false;
+    p->signals = signals;
     p->sent = bytes <= TRANSPORT_COPIED;
     p->word = word;
 }
 
 /* ---- The general path ---- */
 
-static void channel_fill(struct passage *p, struct proxy_channel *c, uint64_t word,
+static void channel_fill(struct passage *p, struct proxy_channel *c, uint64_t word, uint8_t slots,
                          const struct gshmem_command *first, const struct gshmem_command *second)
 {
     const struct gshmem_command *whom = second && second->responds ? second : first;
@@ -228,7 +250,7 @@ static void channel_fill(struct passage *p, struct proxy_channel *c, uint64_t wo
                    .response = (uint16_t)whom->response},
         .channel = c,
         .word = word,
-        .slots = second ? 2 : 1,
+        .slots = slots,
         .signals = second && second->kind == GSHMEM_COMMAND_SIGNAL,
         .signal = second ? second->address : 0,
         .raises = first->raises || (second && second->raises),
@@ -328,6 +350,7 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
     struct gshmem_command first, second;
     struct transport_request request;
     struct gshmem_slot slot;
+    uint8_t slots;
     bool pair;
 
     if (!read_slot(c, c->taken, &slot))
@@ -335,7 +358,13 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
     first = gshmem_command_decode(slot);
     if (look_on(c, &first, &second, &pair) == STEP_UNWRITTEN)
         return STEP_UNWRITTEN;
-    channel_fill(p, c, slot.word[0], &first, pair ? &second : NULL);
+    slots = pair ? 2 : 1;
+    if (first.kind == GSHMEM_COMMAND_PUT_SIGNAL && !first.more) {
+        const struct gshmem_command packed = first;
+        gshmem_put_signal_decode(&packed, &first, &second);
+        pair = true;
+    }
+    channel_fill(p, c, slot.word[0], slots, &first, pair ? &second : NULL);
     if (first.kind == GSHMEM_COMMAND_RAISE && !first.more && first.type) {
         raise_given(p, (gshmem_status_t)first.type);
         c->taken += p->slots;
@@ -387,25 +416,27 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
                                  uint64_t *bytes)
 {
     const uint64_t kind = command_plain_kind(slot->word[0]);
+    const bool signals = kind == GSHMEM_COMMAND_PUT_SIGNAL;
+    struct transport_request *r = signals ? &c->signalled : &c->plain;
     struct passage *p = passage_at(c, c->taken);
 
     const struct gshmem_command m = gshmem_command_decode(*slot);
-    const bool plain = kind == GSHMEM_COMMAND_VALUE
-                           ? translate_plain(c, GSHMEM_COMMAND_VALUE, &m, p)
-                           : kind == GSHMEM_COMMAND_PUT &&
-                                 translate_plain(c, GSHMEM_COMMAND_PUT, &m, p);
+    const bool plain =
+        kind == GSHMEM_COMMAND_VALUE ? translate_plain(c, GSHMEM_COMMAND_VALUE, &m, p, r)
+        : kind == GSHMEM_COMMAND_PUT ? translate_plain(c, GSHMEM_COMMAND_PUT, &m, p, r)
+                                     : signals && translate_signalled(c, &m, p, r);
     if (!plain)
         return take_any(c, bytes);
-    fill_plain(p, slot->word[0], c->plain.bytes);
-    c->plain.sent = p->sent ? NULL : channel_read_source;
-    gshmem_status_t status = trace_is_on() ? traced_post(c->way, trace_id_of(p), &c->plain)
-                                           : c->way->post(c->way->context, &c->plain);
+    fill_plain(p, slot->word[0], r->bytes, signals);
+    r->sent = p->sent ? NULL : channel_read_source;
+    gshmem_status_t status = trace_is_on() ? traced_post(c->way, trace_id_of(p), r)
+                                           : c->way->post(c->way->context, r);
     if (GSHMEM_UNLIKELY(status)) {
         if (status == TRANSPORT_FULL)
             return STEP_FULL;
         channel_land(p, status);
     }
-    *bytes += c->plain.bytes;
+    *bytes += r->bytes;
     c->taken++;
     return STEP_TAKEN;
 }
@@ -426,6 +457,8 @@ void channel_begin(struct proxy_channel *c)
         .kind = TRANSPORT_PUT,
         .segment = c->way->heap_segment,
         .done = channel_land};
+    c->signalled = c->plain;
+    c->signalled.signal_segment = (uint8_t)c->way->heap_segment;
     for (uint64_t i = 0; i <= c->mask; i++)
         c->passage[i].channel = c;
 }

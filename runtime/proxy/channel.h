@@ -32,7 +32,8 @@ struct proxy_channel {
     uint64_t failures;
     gshmem_status_t failure; /* the last one */
     struct passage *passage; /* [slots], by position */
-    struct transport_request plain; /* the common fields of requests of plain puts */
+    struct transport_request plain, signalled; /* the common fields of requests of plain puts, and
+                                                  of those with a signal */
     struct proxy_channel
         *other[GSHMEM_FENCE_CHANNELS - 1]; /* the other channels of its context; missing ones are at
                                               the end */

@@ -31,6 +31,7 @@ static const char *const calls[] = {
     [GSHMEM_COMMAND_CHECK] = "a call",
     [GSHMEM_COMMAND_SOURCES] = "flush",
     [GSHMEM_COMMAND_SESSION] = "region",
+    [GSHMEM_COMMAND_PUT_SIGNAL] = "put_signal",
 };
 
 enum { KINDS = sizeof calls / sizeof calls[0] };

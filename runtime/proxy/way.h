@@ -64,7 +64,7 @@ struct passage {
     bool landed;
     bool sent;     /* it has no source, or its source may be reused */
     bool raises;
-    bool signals;  /* a signal is its second part */
+    bool signals;  /* it is a put with a signal */
     uint8_t bytes; /* of the value or result */
     struct proxy_channel *channel;
     uint64_t word; /* the command's first, for messages */

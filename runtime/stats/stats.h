@@ -124,16 +124,29 @@ static inline void stats_add(struct stats_block *b, enum stats_value what, uint6
     stats_more(&b->value[what], n);
 }
 
-static inline void stats_operation(struct stats_block *b, enum stats_kind kind,
-                                   enum stats_path path, int pe, uint64_t bytes)
+static inline void stats_add_operation(struct stats_block *b, enum stats_kind kind,
+                                       enum stats_path path, uint64_t bytes)
 {
     _Atomic uint64_t *cell = &b->value[stats_cell(kind, path, bytes)];
-    struct stats_peer *peer = &b->peer[pe];
 
     stats_more(&cell[0], 1);
     stats_more(&cell[1], bytes);
-    stats_more(&peer->operations, 1);
+}
+
+static inline void stats_add_peer(struct stats_block *b, int pe, uint64_t operations,
+                                  uint64_t bytes)
+{
+    struct stats_peer *peer = &b->peer[pe];
+
+    stats_more(&peer->operations, operations);
     stats_more(&peer->bytes, bytes);
+}
+
+static inline void stats_operation(struct stats_block *b, enum stats_kind kind,
+                                   enum stats_path path, int pe, uint64_t bytes)
+{
+    stats_add_operation(b, kind, path, bytes);
+    stats_add_peer(b, pe, 1, bytes);
 }
 
 struct stats {

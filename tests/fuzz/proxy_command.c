@@ -9,9 +9,18 @@ enum { STEP_BYTES = 34 };
 /* A slot of the input. Addresses are moved into memory often enough to get further. */
 static struct gshmem_slot slot_of(const uint8_t *at, unsigned help)
 {
+    const uint64_t address = (UINT64_C(1) << GSHMEM_PACKED_ADDRESS_BITS) - 1;
     struct gshmem_slot slot;
 
     memcpy(slot.word, at, sizeof slot.word);
+    if ((slot.word[0] & 31) == GSHMEM_COMMAND_PUT_SIGNAL && help == 3) {
+        for (int i = 1; i < 3; i++)
+            slot.word[i] = (slot.word[i] & ~address) |
+                           ((uintptr_t)fake_heap + slot.word[i] % (FAKE_BYTES + 16));
+        slot.word[3] = (slot.word[3] & ~(address >> 3)) |
+                       ((uintptr_t)fake_heap + slot.word[3] % (FAKE_BYTES + 16)) >> 3;
+        return slot;
+    }
     if (help & 1)
         slot.word[1] = (uintptr_t)fake_heap + slot.word[1] % (FAKE_BYTES + 16);
     if (help & 2)
@@ -70,6 +79,8 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
         {.kind = GSHMEM_COMMAND_FLUSH, .responds = 1, .tag = 2},
         {.kind = GSHMEM_COMMAND_SESSION, .type = 1},
         {.kind = GSHMEM_COMMAND_SOURCES, .responds = 1, .tag = 4},
+        {.kind = GSHMEM_COMMAND_PUT_SIGNAL, .pe = 1, .amo = GSHMEM_SIGNAL_SET,
+         .address = UINT64_C(100) << GSHMEM_PACKED_ADDRESS_BITS},
     };
     const unsigned n = sizeof command / sizeof command[0];
 

@@ -31,13 +31,12 @@ struct call {
     const void *source;
     size_t bytes;
     uint64_t *flag;
+    uint64_t signal;
     int op;
     int pe;
 };
 
 template <int scope> __device__ gshmem_status_t perform(enum operation operation, struct call c);
-
-#define SIGNAL 5
 
 template <> __device__ gshmem_status_t perform<GSHMEM_SCOPE_THREAD>(enum operation operation,
                                                                     struct call c)
@@ -48,10 +47,10 @@ template <> __device__ gshmem_status_t perform<GSHMEM_SCOPE_THREAD>(enum operati
     case PUT_NBI:
         return gshmem_ctx_putmem_nbi(c.ctx, c.dest, c.source, c.bytes, c.pe);
     case PUT_SIGNAL:
-        return gshmem_ctx_putmem_signal(c.ctx, c.dest, c.source, c.bytes, c.flag, SIGNAL, c.op,
+        return gshmem_ctx_putmem_signal(c.ctx, c.dest, c.source, c.bytes, c.flag, c.signal, c.op,
                                         c.pe);
     case PUT_SIGNAL_NBI:
-        return gshmem_ctx_putmem_signal_nbi(c.ctx, c.dest, c.source, c.bytes, c.flag, SIGNAL, c.op,
+        return gshmem_ctx_putmem_signal_nbi(c.ctx, c.dest, c.source, c.bytes, c.flag, c.signal, c.op,
                                             c.pe);
     case GET:
         return gshmem_ctx_getmem(c.ctx, c.dest, c.source, c.bytes, c.pe);
@@ -69,10 +68,10 @@ template <> __device__ gshmem_status_t perform<GSHMEM_SCOPE_WARP>(enum operation
     case PUT_NBI:
         return gshmem_ctx_putmem_nbi_warp(c.ctx, c.dest, c.source, c.bytes, c.pe);
     case PUT_SIGNAL:
-        return gshmem_ctx_putmem_signal_warp(c.ctx, c.dest, c.source, c.bytes, c.flag, SIGNAL, c.op,
+        return gshmem_ctx_putmem_signal_warp(c.ctx, c.dest, c.source, c.bytes, c.flag, c.signal, c.op,
                                              c.pe);
     case PUT_SIGNAL_NBI:
-        return gshmem_ctx_putmem_signal_nbi_warp(c.ctx, c.dest, c.source, c.bytes, c.flag, SIGNAL,
+        return gshmem_ctx_putmem_signal_nbi_warp(c.ctx, c.dest, c.source, c.bytes, c.flag, c.signal,
                                                  c.op, c.pe);
     case GET:
         return gshmem_ctx_getmem_warp(c.ctx, c.dest, c.source, c.bytes, c.pe);
@@ -90,10 +89,10 @@ template <> __device__ gshmem_status_t perform<GSHMEM_SCOPE_BLOCK>(enum operatio
     case PUT_NBI:
         return gshmem_ctx_putmem_nbi_block(c.ctx, c.dest, c.source, c.bytes, c.pe);
     case PUT_SIGNAL:
-        return gshmem_ctx_putmem_signal_block(c.ctx, c.dest, c.source, c.bytes, c.flag, SIGNAL,
+        return gshmem_ctx_putmem_signal_block(c.ctx, c.dest, c.source, c.bytes, c.flag, c.signal,
                                               c.op, c.pe);
     case PUT_SIGNAL_NBI:
-        return gshmem_ctx_putmem_signal_nbi_block(c.ctx, c.dest, c.source, c.bytes, c.flag, SIGNAL,
+        return gshmem_ctx_putmem_signal_nbi_block(c.ctx, c.dest, c.source, c.bytes, c.flag, c.signal,
                                                   c.op, c.pe);
     case GET:
         return gshmem_ctx_getmem_block(c.ctx, c.dest, c.source, c.bytes, c.pe);
@@ -224,15 +223,17 @@ static void run(enum operation operation, gshmem_ctx_t ctx, const struct side *s
     }
     CHECK_OK(gshmem_barrier_all());
 
-    struct call c = {ctx, to, from, 0, s->flag, op, pe};
+    /* a command of one slot has 32 bits for it */
+    const uint64_t value = mixed2(round, 3) % 2 ? 5 : UINT64_C(5) << 32;
+    struct call c = {ctx, to, from, 0, s->flag, value, op, pe};
     copy_all<scope><<<3, block_of(round)>>>(operation, c, s->list, n, cell, s->found);
     CHECK_FOUND(s->found);
     CHECK_OK(gshmem_barrier_all());
 
     int of = puts_data(operation) ? writer(step) : (gshmem_my_pe() + step) % gshmem_n_pes();
     uint64_t signal = operation != PUT_SIGNAL && operation != PUT_SIGNAL_NBI ? round
-                      : op == GSHMEM_SIGNAL_SET                               ? SIGNAL
-                                                                              : round + SIGNAL;
+                      : op == GSHMEM_SIGNAL_SET                               ? value
+                                                                              : round + value;
     copy_out(s->draft, to, n * cell);
     copy_out(flags, s->flag, n);
     for (int i = 0; i < n; i++) {
@@ -296,6 +297,8 @@ static void big_sizes(const gshmem_ctx_t ctx[CONTEXTS], const struct side *s, in
 
     for (const unsigned *side : sides) {
         for (size_t bytes = 4094; bytes <= 4098; bytes++)
+            s->list[n++] = {side[0], side[1], bytes};
+        for (size_t bytes = 16383; bytes <= 16384; bytes++) /* a put_signal of one slot, or two */
             s->list[n++] = {side[0], side[1], bytes};
         s->list[n++] = {side[0], side[1], 65535};
     }

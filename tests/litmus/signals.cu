@@ -187,10 +187,11 @@ static void test_add(const struct litmus *l)
 #define TURNS   8u  /* rounds in flight */
 #define PIECE   96u /* bytes at most, of one sender in one round */
 
+/* `counted`: a counter of bytes, and else a signal that each put adds 1 to. */
 struct count {
     char *box;       /* symmetric: [TURNS][SENDERS] of PIECE */
     char *draft;     /* this PE's own, the same */
-    uint64_t *count; /* symmetric: [TURNS], SENDERS more with each round */
+    uint64_t *count; /* symmetric: [TURNS], more with each round */
     uint64_t *taken; /* symmetric */
     int to, from;
 };
@@ -205,7 +206,15 @@ static __device__ char piece_byte(uint64_t seed, int r, unsigned sender, size_t 
     return (char)(mixed2(seed + sender, r) / 256 + i);
 }
 
-static __device__ void count_send(struct count c, uint64_t seed, int rounds, unsigned sender,
+template <bool counted>
+static __device__ gshmem_status_t count_put(char *to, const char *from, size_t bytes,
+                                            uint64_t *count, int pe)
+{
+    return counted ? gshmem_putmem_signal_counted_nbi(to, from, bytes, count, pe)
+                   : gshmem_putmem_signal_nbi(to, from, bytes, count, 1, GSHMEM_SIGNAL_ADD, pe);
+}
+
+template <bool counted> static __device__ void count_send(struct count c, uint64_t seed, int rounds, unsigned sender,
                                   struct found *found)
 {
     for (int r = 1; r <= rounds; r++) {
@@ -216,21 +225,29 @@ static __device__ void count_send(struct count c, uint64_t seed, int rounds, uns
         for (size_t i = 0; i < bytes; i++)
             c.draft[at + i] = piece_byte(seed, r, sender, i);
         litmus_delay(seed + sender, r);
-        EXPECT(found, gshmem_putmem_signal_nbi(c.box + at, c.draft + at, bytes, c.count + r % TURNS, 1,
-                                               GSHMEM_SIGNAL_ADD, c.to),
+        EXPECT(found,
+               count_put<counted>(c.box + at, c.draft + at, bytes, c.count + r % TURNS, c.to),
                GSHMEM_OK);
         if (r % TURNS == 0)
             EXPECT(found, gshmem_quiet(), GSHMEM_OK);
     }
 }
 
+template <bool counted>
 static __device__ void count_receive(struct count c, uint64_t seed, int rounds, struct found *found)
 {
+    uint64_t bytes[TURNS] = {};
+
     for (int r = 1; r <= rounds; r++) {
         uint64_t complete = (uint64_t)((r - 1) / (int)TURNS + 1) * SENDERS; /* of this turn */
 
-        EXPECT(found, gshmem_signal_wait_until(c.count + r % TURNS, GSHMEM_CMP_GE, complete),
-               complete);
+        for (unsigned sender = 0; sender < SENDERS; sender++)
+            bytes[r % TURNS] += piece_bytes(seed, r, sender);
+        if (counted)
+            gshmem_signal_counted_wait_until(c.count + r % TURNS, bytes[r % TURNS]);
+        else
+            EXPECT(found, gshmem_signal_wait_until(c.count + r % TURNS, GSHMEM_CMP_GE, complete),
+                   complete);
         for (unsigned sender = 0; sender < SENDERS; sender++) {
             size_t at = (r % TURNS * SENDERS + sender) * PIECE;
             for (size_t i = 0; i < piece_bytes(seed, r, sender); i++)
@@ -240,15 +257,16 @@ static __device__ void count_receive(struct count c, uint64_t seed, int rounds, 
     }
 }
 
+template <bool counted>
 __global__ void count(struct count c, uint64_t seed, int rounds, struct found *found)
 {
     if (blockIdx.x < SENDERS)
-        count_send(c, seed, rounds, blockIdx.x, found);
+        count_send<counted>(c, seed, rounds, blockIdx.x, found);
     else
-        count_receive(c, seed, rounds, found);
+        count_receive<counted>(c, seed, rounds, found);
 }
 
-static void test_count(const struct litmus *l)
+static void test_count(const struct litmus *l, bool counted)
 {
     int me = gshmem_my_pe(), n = gshmem_n_pes();
     struct count c;
@@ -259,8 +277,11 @@ static void test_count(const struct litmus *l)
     c.taken = symmetric_array<uint64_t>(1);
     c.to = (me + 1) % n;
     c.from = (me + n - 1) % n;
-    count<<<SENDERS + 1, 1>>>(c, l->seed, l->rounds, l->found);
-    litmus_check(l, "counted puts with signals");
+    if (counted)
+        count<true><<<SENDERS + 1, 1>>>(c, l->seed, l->rounds, l->found);
+    else
+        count<false><<<SENDERS + 1, 1>>>(c, l->seed, l->rounds, l->found);
+    litmus_check(l, counted ? "counted puts" : "counts of puts with signals");
     CHECK_OK(gshmem_free(c.box));
     CHECK_OK(gshmem_free(c.count));
     CHECK_OK(gshmem_free(c.taken));
@@ -275,7 +296,8 @@ int main(int argc, char **argv)
     test_updates(&l);
     test_overtake(&l);
     test_add(&l);
-    test_count(&l);
+    test_count(&l, false);
+    test_count(&l, true);
     litmus_end(&l);
     return 0;
 }

@@ -1,6 +1,8 @@
 /* Signals: who sees the signal sees the data. */
 #include "pe.h"
 
+#include <unistd.h>
+
 enum { ROOM = 70000 };
 
 static uint64_t signal_, credit, counter; /* symmetric */
@@ -100,6 +102,63 @@ static void test_comparisons(void)
     barrier();
 }
 
+/* Many puts of several sizes and contexts, and one counter at the target: it is waited for once. */
+static void test_counted(void)
+{
+    static const size_t sizes[] = {1, 8, 13, 64, 1000, 4096, 20000, 0};
+    enum { SIZES = sizeof sizes / sizeof sizes[0], ROUNDS = 20 };
+
+    uint64_t due = 0;
+    gshmem_ctx_t ctx;
+
+    signal_ = credit = 0;
+    barrier();
+    CHECK_OK(gshmem_ctx_create(0, &ctx));
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        size_t at = 0;
+        for (int i = 0; i < SIZES; at += sizes[i++]) {
+            fill(local + at, sizes[i], me, (unsigned)(round + at));
+            CHECK_OK(i % 2   ? gshmem_putmem_signal_counted_nbi(heap + at, local + at, sizes[i],
+                                                                &signal_, right())
+                     : i % 4 ? gshmem_putmem_signal_counted(heap + at, local + at, sizes[i],
+                                                            &signal_, right())
+                     : round % 2
+                         ? gshmem_ctx_putmem_signal_counted_nbi(ctx, heap + at, local + at,
+                                                                sizes[i], &signal_, right())
+                         : gshmem_ctx_putmem_signal_counted(ctx, heap + at, local + at, sizes[i],
+                                                            &signal_, right()));
+        }
+        due += at;
+        gshmem_signal_counted_wait_until(&signal_, due);
+        at = 0;
+        for (int i = 0; i < SIZES; at += sizes[i++])
+            CHECK_FILLED(heap + at, sizes[i], left(), (unsigned)(round + at));
+        CHECK_OK(gshmem_ctx_quiet(ctx));
+        CHECK_OK(gshmem_quiet());
+        CHECK_OK(gshmem_signal_set(&credit, round, left()));
+        CHECK_EQ(gshmem_signal_wait_until(&credit, GSHMEM_CMP_GE, round), round);
+    }
+    barrier();
+    CHECK_EQ(gshmem_signal_fetch(&signal_), due);
+    CHECK_OK(gshmem_signal_counted_reset(&signal_));
+    CHECK_EQ(gshmem_signal_fetch(&signal_), 0);
+    barrier();
+    /* it goes on past the largest number */
+    CHECK_OK(gshmem_signal_set(&signal_, -(uint64_t)4, right()));
+    CHECK_OK(gshmem_quiet());
+    barrier();
+    if (me == 0) {
+        usleep(50000); /* then the others most likely wait already */
+        CHECK_OK(gshmem_putmem_signal_counted(heap, local, 8, &signal_, right()));
+    }
+    gshmem_signal_counted_wait_until(&signal_, 4);
+    CHECK_EQ(gshmem_signal_fetch(&signal_), 4);
+    if (me != 0)
+        CHECK_OK(gshmem_putmem_signal_counted(heap, local, 8, &signal_, right()));
+    CHECK_OK(gshmem_ctx_destroy(ctx));
+    barrier();
+}
+
 int main(void)
 {
     begin();
@@ -113,6 +172,7 @@ int main(void)
     test_put_signal(gshmem_putmem_signal, GSHMEM_SIGNAL_ADD, 1);
     test_put_signal(gshmem_putmem_signal_nbi, GSHMEM_SIGNAL_SET, 2);
     test_put_signal(gshmem_putmem_signal_nbi, GSHMEM_SIGNAL_ADD, 3);
+    test_counted();
     free(local);
     CHECK_OK(gshmem_free(heap));
     end();

@@ -179,6 +179,133 @@ static void test_put_signal(void)
     }
 }
 
+static void write_packed(struct gshmem_command first, struct gshmem_command second)
+{
+    struct gshmem_slot slot[2];
+
+    first.more = 1;
+    CHECK_EQ(gshmem_command_slots(&first, &second, slot), 1);
+    fake_write_slot(slot[0]);
+}
+
+/* A put and its signal in one slot: all bits of its fields, and what does not fit. */
+static void test_packed_fields(void)
+{
+    const uint64_t address = (UINT64_C(1) << 48) - 1;
+    struct gshmem_command first = put(FAKE_PES - 1, 0, 0), second = signal_on(0, 0), was[2], one;
+    struct gshmem_slot slot[2];
+
+    for (int bit = 0; bit < 64; bit++) {
+        const uint64_t only = UINT64_C(1) << bit;
+        for (int field = 0; field < 5; field++) {
+            first.address = field == 0 ? only : 0;
+            first.local = field == 1 ? only : 0;
+            first.size = field == 2 ? only : 0;
+            second.address = field == 3 ? only : 0;
+            second.local = field == 4 ? only : 0;
+            const bool fits = field == 2   ? bit < 14
+                              : field == 3 ? bit >= 3 && bit < 48
+                                           : bit < (field == 4 ? 32 : 48);
+            first.more = 1;
+            CHECK_EQ(gshmem_command_slots(&first, &second, slot), fits ? 1 : 2);
+            one = gshmem_command_decode(slot[0]);
+            CHECK_EQ(one.kind, fits ? GSHMEM_COMMAND_PUT_SIGNAL : GSHMEM_COMMAND_PUT);
+            CHECK_EQ(one.more, !fits);
+            if (!fits)
+                continue;
+            gshmem_put_signal_decode(&one, &was[0], &was[1]);
+            CHECK(was[0].kind == GSHMEM_COMMAND_PUT && was[1].kind == GSHMEM_COMMAND_SIGNAL);
+            CHECK(was[0].address == first.address && was[0].local == first.local);
+            CHECK(was[0].size == first.size && was[0].pe == first.pe);
+            CHECK(was[1].address == second.address && was[1].local == second.local);
+            CHECK_EQ(was[1].amo, GSHMEM_SIGNAL_ADD);
+        }
+    }
+    first = put(1, 0, 8);
+    first.address = first.local = address;
+    first.size = (1 << 14) - 1;
+    second.address = address & ~UINT64_C(7);
+    second.local = UINT32_MAX;
+    CHECK_EQ(gshmem_command_slots(&first, &second, slot), 1);
+    one = gshmem_command_decode(slot[0]);
+    gshmem_put_signal_decode(&one, &was[0], &was[1]);
+    CHECK(was[0].address == address && was[0].local == address && was[0].size == first.size);
+    CHECK(was[1].address == second.address && was[1].local == UINT32_MAX);
+    first = value(1, 5); /* its value does not fit */
+    CHECK_EQ(gshmem_command_slots(&first, &second, slot), 2);
+    CHECK_EQ(gshmem_command_slots(&first, NULL, slot), 1);
+}
+
+static void test_packed(void)
+{
+    struct gshmem_command one = put(3, 128, 100);
+
+    fake_begin();
+    write_packed(one, signal_on(3, 256));
+    write_packed(answered(one, 7, 33), signal_on(3, 264));
+    write_one(put(2, 0, 8));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 3);
+    CHECK_EQ(fake_requests, 3);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(fake_request[i].pe, 3);
+        CHECK_EQ(fake_request[i].bytes, 100);
+        CHECK_EQ(fake_request[i].offset, 128);
+        CHECK_EQ((uintptr_t)fake_request[i].local, one.local);
+        CHECK_EQ(fake_request[i].signal_op, GSHMEM_SIGNAL_ADD);
+        CHECK_EQ(fake_request[i].signal_segment, 1);
+        CHECK_EQ(fake_request[i].signal_offset, 256 + 8 * i);
+        CHECK_EQ(fake_request[i].signal_value, 1);
+    }
+    CHECK_EQ(fake_request[2].signal_op, 0);
+    fake_end(1, GSHMEM_OK);
+    CHECK_EQ(fake_response[7].answer, 33 << 8);
+    fake_end(1, GSHMEM_OK);
+    CHECK_EQ(fake_done, 0);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, 3);
+}
+
+/* What is wrong with a packed put is found as if it had two slots. */
+static void test_packed_mistakes(void)
+{
+    struct gshmem_command wrong[6][2];
+    uint64_t failed = 0;
+
+    fake_begin();
+    log_set_level(LOG_NONE);
+    for (int i = 0; i < 6; i++) {
+        wrong[i][0] = put(1, 128, 100);
+        wrong[i][1] = signal_on(1, 256);
+    }
+    wrong[0][0].pe = FAKE_PES;
+    wrong[1][0].address += FAKE_BYTES;
+    wrong[2][0].local += FAKE_BYTES;
+    wrong[3][1].address = (uintptr_t)fake_heap + FAKE_BYTES;
+    wrong[4][1].address = (uintptr_t)fake_heap - 8;
+    wrong[5][1].amo = 7;
+    for (int i = 0; i < 6; i++) {
+        write_packed(wrong[i][0], wrong[i][1]);
+        CHECK(channel_take(&fake_channel));
+        CHECK_EQ(fake_requests, 0);
+        CHECK_EQ(fake_failed >> 8, ++failed);
+    }
+    struct gshmem_command more = {.kind = GSHMEM_COMMAND_PUT_SIGNAL, .pe = 1, .more = 1};
+    write_one(more); /* nothing belongs to it, and it waits for nothing */
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_failed >> 8, ++failed);
+    log_set_level(LOG_WARN);
+
+    /* no thread waits for a response: the proxy is told of the signal that was not sent */
+    fake_begin();
+    write_packed(put(1, 0, 8), signal_on(1, 264));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_unsent_signal, 0);
+    fake_end(0, GSHMEM_ERR_DEVICE);
+    CHECK_EQ(fake_unsent_signal, (uintptr_t)fake_heap + 264);
+    CHECK_EQ(fake_unsent_status, GSHMEM_ERR_DEVICE);
+}
+
 /* An old value goes to the answer, or to memory. */
 static void test_atomics(void)
 {
@@ -532,6 +659,9 @@ static struct gshmem_slot random_slot(void)
                                     fence_behind(9)};
     struct gshmem_slot slot = gshmem_command_encode(&good[random64() % 5]);
 
+    if (random64() % 4 == 0)
+        slot = gshmem_put_signal_encode(&good[0], &good[2]);
+
     for (uint64_t i = random64() % 4; i > 0; i--)
         slot.word[random64() % 4] ^= UINT64_C(1) << random64() % 64;
     for (int i = 0; i < 4 && random64() % 2; i++)
@@ -650,6 +780,9 @@ int main(void)
     test_back_pressure();
     test_records();
     test_put_signal();
+    test_packed_fields();
+    test_packed();
+    test_packed_mistakes();
     test_atomics();
     test_failures();
     test_unsent();

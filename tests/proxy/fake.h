@@ -168,14 +168,19 @@ static inline void fake_begin(void)
     };
 }
 
-/* Writes a command into the next slot, which must have room; returns its position. */
-static inline uint64_t fake_write(const struct gshmem_command *c)
+/* Writes the next slot, which must have room; returns its position. */
+static inline uint64_t fake_write_slot(struct gshmem_slot slot)
 {
     uint64_t position = gshmem_channel_take(&fake_device.ring, 1);
 
     CHECK(gshmem_channel_has_room(&fake_device.ring, position + 1));
-    gshmem_channel_write(&fake_device.ring, position, gshmem_command_encode(c), 1);
+    gshmem_channel_write(&fake_device.ring, position, slot, 1);
     return position;
+}
+
+static inline uint64_t fake_write(const struct gshmem_command *c)
+{
+    return fake_write_slot(gshmem_command_encode(c));
 }
 
 /* The transport ends the i-th of the requests that it has. */

@@ -42,6 +42,25 @@ static inline uint64_t issue(const struct gshmem_device_channel *c,
     return first + n;
 }
 
+/* The same for a command with a second part, packed into one slot if it fits. */
+static inline uint64_t issue_pair(const struct gshmem_device_channel *c,
+                                  struct gshmem_command command[2])
+{
+    struct gshmem_slot slot[2];
+
+    command[0].more = 1;
+    const uint32_t n = gshmem_command_slots(&command[0], &command[1], slot);
+    const uint64_t first = gshmem_channel_take(&c->ring, n);
+    for (uint32_t i = 0; i < n; i++) {
+        while (!gshmem_channel_has_room(&c->ring, first + i + 1)) {
+            gshmem_device_help();
+            sched_yield();
+        }
+        gshmem_channel_write(&c->ring, first + i, slot[i], 1);
+    }
+    return first + n;
+}
+
 /* What quiet does; whether anything failed on the channel. */
 static inline bool wait_done(const struct gshmem_device_channel *c, uint64_t position)
 {

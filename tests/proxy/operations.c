@@ -127,7 +127,7 @@ static void test_lone_signal(int pe)
 }
 
 /* To every PE at once; each gets a signal from all. */
-static void test_signals(int n_pes)
+static void test_signals(int n_pes, uint64_t high)
 {
     uint64_t source[8];
     struct gshmem_command c[2];
@@ -139,18 +139,17 @@ static void test_signals(int n_pes)
         c[0] = command(GSHMEM_COMMAND_PUT, pe, &words[64 + 8 * gshmem_my_pe()]);
         c[0].local = (uintptr_t)source;
         c[0].size = sizeof source;
-        c[0].more = 1;
         c[1] = command(GSHMEM_COMMAND_SIGNAL, pe, flag);
         c[1].amo = GSHMEM_SIGNAL_ADD;
-        c[1].local = 1;
-        last = issue(channel(), c, 2);
+        c[1].local = 1 + high; /* with `high` it takes two slots */
+        last = issue_pair(channel(), c);
         /* what the proxy has taken, it has copied */
         while (gshmem_load_acquire(channel()->ring.tail) < last)
             gshmem_device_help();
         memset(source, 0xff, sizeof source);
     }
     CHECK(!wait_done(channel(), last));
-    CHECK_OK(gshmem_uint64_wait_until(flag, GSHMEM_CMP_EQ, (uint64_t)n_pes));
+    CHECK_OK(gshmem_uint64_wait_until(flag, GSHMEM_CMP_EQ, (uint64_t)n_pes * (1 + high)));
     for (int pe = 0; pe < n_pes; pe++) {
         for (int i = 0; i < 8; i++)
             CHECK_EQ(words[64 + 8 * pe + i], pe * 1000 + i);
@@ -179,7 +178,11 @@ int main(void)
         }
         CHECK_OK(gshmem_barrier_all());
     }
-    test_signals(n_pes);
+    test_signals(n_pes, 0);
+    CHECK_OK(gshmem_barrier_all());
+    *flag = 0;
+    CHECK_OK(gshmem_barrier_all());
+    test_signals(n_pes, UINT64_C(1) << 32);
     CHECK_OK(gshmem_finalize());
     CHECK_EQ(state.ctx.n_pes, 0);
 

@@ -64,20 +64,22 @@ static gshmem_status_t post(struct program *p, const struct gshmem_device_channe
 {
     const struct gshmem_device_ctx *c = &p->kernel.ctx;
     const struct gshmem_channel *ring = &channel->ring;
-    const uint32_t n = second ? 2 : 1;
-    const uint64_t position = gshmem_channel_take(ring, n);
+    struct gshmem_slot slot[2];
     unsigned polls = 0;
+
+    first.more = second != NULL;
+    const uint32_t n = gshmem_command_slots(&first, second, slot);
+    const uint64_t position = gshmem_channel_take(ring, n);
 
     while (!gshmem_channel_has_room(ring, position + n)) {
         if (!can_wait(c, &polls))
             return failure(c);
     }
-    first.more = second != NULL;
-    gshmem_channel_write(ring, position, gshmem_command_encode(&first), 1);
-    if (second && chance_one_in(&p->chance, 8))
+    gshmem_channel_write(ring, position, slot[0], 1);
+    if (n == 2 && chance_one_in(&p->chance, 8))
         fiber_pause(20 * US); /* the proxy sees half of it */
-    if (second)
-        gshmem_channel_write(ring, position + 1, gshmem_command_encode(second), 1);
+    if (n == 2)
+        gshmem_channel_write(ring, position + 1, slot[1], 1);
     if (gshmem_load_relaxed_32(c->job->asleep))
         gshmem_device_help();
     return GSHMEM_OK;
@@ -185,6 +187,8 @@ static bool kernel_put(struct program *p, int target)
     }
     signal.amo = GSHMEM_SIGNAL_ADD;
     signal.local = chance_below(&p->chance, 1000);
+    if (chance_one_in(&p->chance, 4))
+        signal.local += UINT64_C(1) << 32; /* two slots, whatever the put's size */
     if (signals)
         model_added(target, signal.local);
     p->written[target] = at + bytes;

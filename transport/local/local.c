@@ -61,8 +61,10 @@ static gshmem_status_t local_put(struct local *t, const struct transport_request
 
     if (r->bytes && !(to = local_resolve(t, r->pe, r->segment, r->offset)))
         return local_unmapped(t, r->pe);
-    if (r->signal_op &&
-        !(flag = (uint64_t *)local_resolve(t, r->pe, r->signal_segment, r->signal_offset)))
+    if (r->signal_op && to && r->signal_segment == r->segment)
+        flag = (uint64_t *)(void *)(to - r->offset + r->signal_offset);
+    else if (r->signal_op && !(flag = (uint64_t *)local_resolve(t, r->pe, r->signal_segment,
+                                                                r->signal_offset)))
         return local_unmapped(t, r->pe);
     if (to)
         local_store(to, r->local, r->bytes);

@@ -7,6 +7,8 @@
  *   acknowledgement for each.
  * - A few puts go as writes, without the target's CPU.
  * - Updates without a result, and signals that are added, always go as one message.
+ * - A small put with a signal is two changes, the data and then the signal. A signal that is set is
+ *   written behind the data, unless all goes as a message, or writes may be reordered.
  *
  * A collection is of one epoch. It is one operation, its first request, of which the others are
  * parts (struct joined): they are issued, issued again, handed to the transport below and ended
@@ -31,25 +33,39 @@
 
 /* ---- What coalesces ---- */
 
-/* The request as a change of a collection; false: it cannot be one. */
-static bool coalesce_describe(const struct transport_request *r, struct message_change *c)
+static struct message_change coalesce_signal(const struct transport_request *r)
 {
-    if (r->kind == TRANSPORT_PUT && !r->signal_op) {
-        *c = (struct message_change){
+    return (struct message_change){.segment = (uint8_t)r->signal_segment,
+                                   .amo = r->signal_op == GSHMEM_SIGNAL_ADD ? GSHMEM_AMO_ADD
+                                                                            : GSHMEM_AMO_SET,
+                                   .type = GSHMEM_TYPE_UINT64,
+                                   .offset = r->signal_offset};
+}
+
+/* The request as changes of a collection, and how many they are; 0: it cannot be in one. A lone
+ * signal that is set is a write, which needs nobody at the target. */
+static int coalesce_describe(const struct transport_request *r, struct message_change c[2])
+{
+    if (r->kind == TRANSPORT_PUT && r->sent)
+        return 0;
+    if (r->kind == TRANSPORT_PUT && r->bytes) {
+        c[0] = (struct message_change){
             .segment = (uint8_t)r->segment, .bytes = (uint8_t)r->bytes, .offset = r->offset};
-        return r->bytes - 1 < MESSAGE_CHANGE_MOST && !r->sent;
+        if (r->bytes > MESSAGE_CHANGE_MOST)
+            return 0;
+        if (!r->signal_op)
+            return 1;
+        c[1] = coalesce_signal(r);
+        return r->signal_offset % 8 ? 0 : 2; /* one that is not aligned is refused elsewhere */
     }
     if (r->kind == TRANSPORT_PUT) {
-        *c = (struct message_change){.segment = (uint8_t)r->signal_segment,
-                                     .amo = GSHMEM_AMO_ADD,
-                                     .type = GSHMEM_TYPE_UINT64,
-                                     .offset = r->signal_offset};
-        return r->signal_op == GSHMEM_SIGNAL_ADD && r->bytes == 0 && !r->sent;
+        c[0] = coalesce_signal(r);
+        return r->signal_op == GSHMEM_SIGNAL_ADD;
     }
-    *c = (struct message_change){.segment = (uint8_t)r->segment,
-                                 .amo = (uint8_t)r->amo,
-                                 .type = (uint8_t)r->type,
-                                 .offset = r->offset};
+    c[0] = (struct message_change){.segment = (uint8_t)r->segment,
+                                   .amo = (uint8_t)r->amo,
+                                   .type = (uint8_t)r->type,
+                                   .offset = r->offset};
     return r->kind == TRANSPORT_ATOMIC && !r->old && r->amo != GSHMEM_AMO_COMPARE_SWAP;
 }
 
@@ -66,14 +82,15 @@ static bool coalesce_is_in_chunk(const struct link *l, const struct message_chan
 
 bool coalesce_takes(const struct link *l, const struct transport_request *r)
 {
-    struct message_change c;
+    struct message_change c[2] = {{.offset = 0}};
+    int n;
 
-    if (l->state != LINK_ACTIVE || !(r->flags & TRANSPORT_LOOSE) || !coalesce_describe(r, &c) ||
-        atomics_have(l->verbs, r))
+    if (l->state != LINK_ACTIVE || !(r->flags & TRANSPORT_LOOSE) ||
+        !(n = coalesce_describe(r, c)) || atomics_have(l->verbs, r))
         return false;
     return (l->active[0]->sends != l->active[0]->done || l->messages.sent != l->messages.replied ||
             l->issuing != l->posted) &&
-           coalesce_is_in_chunk(l, &c);
+           coalesce_is_in_chunk(l, &c[0]) && (n == 1 || coalesce_is_in_chunk(l, &c[1]));
 }
 
 /* ---- Collecting ---- */
@@ -92,11 +109,57 @@ static bool coalesce_continues(const struct coalesced *g, const struct message_c
 }
 
 static gshmem_status_t coalesce_add_data(struct verbs *v, const struct transport_request *r,
-                                         unsigned char *at)
+                                         const struct message_change *c, unsigned char *at)
 {
-    if (r->kind == TRANSPORT_PUT && !r->signal_op)
+    if (c->bytes)
         return gpu_fetch(v, at, r->local, r->bytes);
     message_put64(at, r->kind == TRANSPORT_PUT ? r->signal_value : r->operand);
+    return GSHMEM_OK;
+}
+
+static uint32_t coalesce_data_bytes(const struct message_change *c)
+{
+    return c->bytes ? c->bytes : 8u;
+}
+
+/* A signal that is set may be written. */
+static bool coalesce_may_write(const struct message_change *c)
+{
+    return c->bytes || (c->amo == GSHMEM_AMO_SET && c->type == GSHMEM_TYPE_UINT64);
+}
+
+/* Adds a change that does not continue the last one, for which there is room. */
+static gshmem_status_t coalesce_add_change(struct verbs *v, struct coalesced *g,
+                                           const struct transport_request *r,
+                                           const struct message_change *c, bool signals)
+{
+    const uint32_t head_bytes = message_change_head(g->text + g->bytes, &g->last, c);
+    gshmem_status_t status = coalesce_add_data(v, r, c, g->text + g->bytes + head_bytes);
+
+    if (status)
+        return status;
+    g->head = g->bytes;
+    g->last = *c;
+    g->changes++;
+    g->updates |= c->bytes == 0 && !(signals && coalesce_may_write(c));
+    g->signals |= signals;
+    g->of_device |= (c->bytes || signals) && v->config.segment[c->segment].of_device;
+    g->bytes += head_bytes + coalesce_data_bytes(c);
+    return GSHMEM_OK;
+}
+
+/* A put that continues the last one is merged with it. */
+static gshmem_status_t coalesce_merge(struct verbs *v, struct coalesced *g,
+                                      const struct transport_request *r,
+                                      const struct message_change *c)
+{
+    gshmem_status_t status = coalesce_add_data(v, r, c, g->text + g->bytes);
+
+    if (status)
+        return status;
+    g->text[g->head] = (unsigned char)(g->text[g->head] + c->bytes);
+    g->last.bytes = (uint8_t)(g->last.bytes + c->bytes);
+    g->bytes += c->bytes;
     return GSHMEM_OK;
 }
 
@@ -105,30 +168,20 @@ static gshmem_status_t coalesce_add(struct verbs *v, struct coalesced *g,
                                     const struct transport_request *r)
 {
     unsigned char head[MESSAGE_CHANGE_FAR + 1];
-    struct message_change c;
+    struct message_change c[2];
+    const int n = coalesce_describe(r, c);
+    const bool on = n == 1 && coalesce_continues(g, &c[0]);
+    uint32_t bytes =
+        (on ? 0 : message_change_head(head, &g->last, &c[0])) + coalesce_data_bytes(&c[0]);
 
-    coalesce_describe(r, &c);
-    const bool on = coalesce_continues(g, &c);
-    const uint32_t head_bytes = on ? 0 : message_change_head(head, &g->last, &c);
-    const uint32_t bytes = head_bytes + (c.bytes ? c.bytes : 8u);
+    if (n == 2)
+        bytes += message_change_head(head, &c[0], &c[1]) + coalesce_data_bytes(&c[1]);
     if (g->bytes + bytes > sizeof g->text)
         return TRANSPORT_FULL;
-    gshmem_status_t status = coalesce_add_data(v, r, g->text + g->bytes + head_bytes);
-    if (status)
-        return status;
-    if (on) {
-        g->text[g->head] = (unsigned char)(g->text[g->head] + c.bytes);
-        g->last.bytes = (uint8_t)(g->last.bytes + c.bytes);
-    } else {
-        memcpy(g->text + g->bytes, head, head_bytes);
-        g->head = g->bytes;
-        g->last = c;
-        g->changes++;
-        g->updates |= c.bytes == 0;
-        g->of_device |= c.bytes && v->config.segment[c.segment].of_device;
-    }
-    g->bytes += bytes;
-    return GSHMEM_OK;
+    if (on)
+        return coalesce_merge(v, g, r, &c[0]);
+    gshmem_status_t status = coalesce_add_change(v, g, r, &c[0], false);
+    return status || n == 1 ? status : coalesce_add_change(v, g, r, &c[1], true);
 }
 
 /* Adds the request to the last operation, if that is a collection which it may join. */
@@ -169,7 +222,7 @@ static gshmem_status_t coalesce_begin(struct verbs *v, struct link *l,
         return TRANSPORT_FULL;
     g->last = (struct message_change){.segment = UINT8_MAX}; /* not near any */
     g->bytes = g->changes = 0;
-    g->updates = g->of_device = g->closed = false;
+    g->updates = g->signals = g->of_device = g->closed = false;
     g->round = v->rounds;
     g->then = l->coalesce.joined_next - 1; /* differs from joined_next: it has just grown */
     gshmem_status_t status = coalesce_add(v, g, r);
@@ -228,8 +281,8 @@ bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op)
 static bool coalesce_goes_as_message(const struct verbs *v, const struct link *l,
                                      const struct coalesced *g)
 {
-    return g->updates || order_has_unapplied(l) || order_waits_for_writes(l) ||
-           l->active[0]->nic->iwarp ||
+    return g->updates || (g->signals && l->active[0]->reorders) || order_has_unapplied(l) ||
+           order_waits_for_writes(l) || l->active[0]->nic->iwarp ||
            (g->of_device ? l->peer.gpu_below : g->changes >= v->coalesce_from);
 }
 
@@ -250,7 +303,7 @@ static bool coalesce_write(struct verbs *v, struct link *l, struct op *op, uint6
                            const struct message_change *put)
 {
     struct path *p = l->active[0];
-    uint64_t bytes = put->bytes;
+    uint64_t bytes = coalesce_data_bytes(put);
     uint32_t key = l->cached.key;
 
     if (!order_allows(l, p) ||

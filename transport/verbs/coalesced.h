@@ -27,8 +27,9 @@ struct coalesced {
     struct message_change last;
     uint32_t bytes, changes; /* of text, and as many in it */
     uint32_t head;           /* where the last begins */
-    bool updates;            /* there are updates in it */
-    bool of_device;          /* some are puts to memory that only the target's device touches */
+    bool updates;            /* there are updates in it that the target makes */
+    bool signals;            /* some are signals of puts, behind their data */
+    bool of_device;          /* some are to memory that only the target's device touches */
     bool closed;             /* nothing joins them any more */
     unsigned round;          /* when it was last to be issued, */
     uint32_t then;           /* and how many requests were joined to others by then */

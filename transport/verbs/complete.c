@@ -153,8 +153,7 @@ static inline bool complete_alone(struct link *l)
     struct op *op = op_of(l, l->done);
     struct path *p = l->alone.path;
 
-    p->nic->works_left++;
-    p->done++;
+    post_landed(p, p->done + 1);
     p->packet_done++;
     l->alone.id = NONE_ALONE;
     if (op->updates)
@@ -166,8 +165,8 @@ static inline bool complete_alone(struct link *l)
 }
 
 /* Of any other work request. */
-__attribute__((noinline)) static struct link *complete_sent(struct verbs *v, struct nic *nic,
-                                                            struct link *l, const struct ibv_wc *wc)
+__attribute__((noinline)) static struct link *complete_sent(struct verbs *v, struct link *l,
+                                                            const struct ibv_wc *wc)
 {
     const unsigned index = wc->wr_id >> 56 & 15;
 
@@ -181,8 +180,7 @@ __attribute__((noinline)) static struct link *complete_sent(struct verbs *v, str
         complete_explain(v, p, wc);
         return l;
     }
-    nic->works_left += (uint32_t)wc->wr_id - p->done;
-    p->done = (uint32_t)wc->wr_id;
+    post_landed(p, (uint32_t)wc->wr_id);
     p->packet_done = p->work[(p->done - 1) % SEND_DEPTH].packet_end;
     if (p->state == PATH_PROBED)
         path_activate(v, p);
@@ -197,7 +195,7 @@ static inline struct link *complete_one(struct verbs *v, struct nic *nic, const 
     struct link *l = v->to[wc->wr_id >> 32 & 0xffffff];
     if (l && wc->wr_id == l->alone.id && wc->status == IBV_WC_SUCCESS)
         return complete_alone(l) ? NULL : l;
-    return complete_sent(v, nic, l, wc);
+    return complete_sent(v, l, wc);
 }
 
 void complete_go_on(struct verbs *v, struct link *l)

@@ -32,6 +32,7 @@
 #include "transport/verbs/links.h"
 #include "transport/verbs/ops.h"
 #include "transport/verbs/pending.h"
+#include "transport/verbs/post.h"
 #include "transport/verbs/staged.h"
 #include "transport/verbs/verbs.h"
 
@@ -223,8 +224,7 @@ static void failover_recover(struct verbs *v, struct path *p)
         failover_repeat_messages(l, p->failure.stopped[1].received);
         failover_rewind_messages(l, &p->failure.stopped[1]);
     }
-    p->nic->works_left += p->sends - p->done;
-    p->done = p->sends;
+    post_landed(p, p->sends);
     path_end(p);
     p->state = PATH_DOWN;
     l->recovery.retry_at = failover_now_ns() + (1000000000ull << l->recovery.retries);

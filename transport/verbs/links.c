@@ -9,6 +9,7 @@
 #include "transport/verbs/finish.h"
 #include "transport/verbs/links.h"
 #include "transport/verbs/pending.h"
+#include "transport/verbs/post.h"
 #include "transport/verbs/reach.h"
 #include "transport/verbs/verbs.h"
 
@@ -198,8 +199,7 @@ void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const ch
     for (int i = 0; i < l->paths; i++) {
         struct path *p = l->path[i];
         v->stopping -= p->state == PATH_STOPPING && !p->failure.drained;
-        p->nic->works_left += p->sends - p->done;
-        p->done = p->sends;
+        post_landed(p, p->sends);
         path_end(p);
         p->unsent = 0;
         p->state = PATH_NONE;

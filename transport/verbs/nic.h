@@ -26,7 +26,12 @@ struct nic {
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
     struct ibv_srq *srq;
-    uint32_t works_left; /* work requests for whose completions the queue still has room */
+    /* Work requests that may still be posted: for whose completions the queue has room, and which
+     * GSHMEM_IB_INFLIGHT_REQUESTS allows. */
+    uint32_t works_left;
+    /* GSHMEM_IB_INFLIGHT: bytes of writes and reads in flight, and the limit. 0: there is none, and
+     * they are not counted. */
+    uint64_t flight, flight_most;
 
     /* The port, and its addresses, which may change while it is in use. */
     int port;

@@ -12,7 +12,7 @@
 #include "transport/verbs/nics.h"
 #include "transport/verbs/verbs.h"
 
-enum { COMPLETIONS = 16384, READS_MOST = 16 };
+enum { COMPLETIONS = 16384, WORKS_LEAST = 16, READS_MOST = 16 };
 
 /* ---- Which ---- */
 
@@ -218,6 +218,9 @@ gshmem_status_t nic_open(struct verbs *v, struct nic *nic)
         completions = completions_of(v, nic);
         receives.attr.max_wr = nic->inbox_room;
         nic->works_left = completions - nic->inbox_room;
+        if (v->works_most && v->works_most < nic->works_left)
+            nic->works_left = v->works_most < WORKS_LEAST ? WORKS_LEAST : v->works_most;
+        nic->flight_most = v->flight_most;
     }
     if (!completions || !(nic->pd = ibv_alloc_pd(nic->context)) ||
         !(nic->channel = ibv_create_comp_channel(nic->context)) ||

@@ -9,6 +9,15 @@
 #include "transport/verbs/post.h"
 #include "transport/verbs/verbs.h"
 
+/* What is larger than the limit goes alone. */
+bool post_may_fly_more(struct verbs *v, const struct nic *nic, uint64_t bytes)
+{
+    if (!nic->flight || !bytes || nic->flight + bytes <= nic->flight_most)
+        return true;
+    v->held_back = true;
+    return false;
+}
+
 bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad, int error)
 {
     char why[200];

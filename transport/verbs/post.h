@@ -40,12 +40,48 @@ static inline bool post_collected(struct verbs *v, struct path *p)
     return true;
 }
 
+/* How many bytes of a work request count as in flight (GSHMEM_IB_INFLIGHT): those of puts and
+ * gets. Messages, signals and updates are small, and replies must not wait. */
+static inline uint64_t post_flight(enum work_kind kind, uint64_t bytes)
+{
+    return kind == WORK_WRITE || kind == WORK_READ ? bytes : 0;
+}
+
+/* False: the NIC has as many bytes in flight as it may. Progress tries again, since a completion of
+ * another link may make room. */
+bool post_may_fly_more(struct verbs *v, const struct nic *nic, uint64_t bytes);
+
+static inline bool post_may_fly(struct verbs *v, const struct nic *nic, uint64_t bytes)
+{
+    return GSHMEM_LIKELY(!nic->flight_most) || post_may_fly_more(v, nic, bytes);
+}
+
+static inline void post_fly(struct nic *nic, uint64_t bytes)
+{
+    if (GSHMEM_UNLIKELY(nic->flight_most))
+        nic->flight += bytes;
+}
+
+/* The path's work requests before `end` are no longer in flight. */
+static inline void post_landed(struct path *p, uint32_t end)
+{
+    p->nic->works_left += end - p->done;
+    if (GSHMEM_UNLIKELY(p->nic->flight_most)) {
+        for (uint32_t i = p->done; i != end; i++) {
+            const struct work *w = &p->work[i % SEND_DEPTH];
+            p->nic->flight -= post_flight((enum work_kind)w->kind, w->bytes);
+        }
+    }
+    p->done = end;
+}
+
 /* Counts and records a work request of one packet while nothing else is in flight by its path, so
  * that few conditions are left; false: something is. */
 static inline bool post_begin_alone(struct path *p, enum work_kind kind, uint32_t op,
                                     uint32_t bytes)
 {
-    if (p->sends != p->done || p->nic->works_left == 0)
+    if (p->sends != p->done || p->nic->works_left == 0 ||
+        GSHMEM_UNLIKELY(p->nic->flight_most != 0)) /* then the general way counts it */
         return false;
     p->nic->works_left--;
     p->work[p->sends++ % SEND_DEPTH] =
@@ -89,8 +125,12 @@ static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enu
     const uint32_t read = p->nic->iwarp ? p->fence.last_read : p->fence.read;
     const bool behind_reads = kind != WORK_READ && is_after(read, p->done);
 
+    const uint64_t flight = post_flight(kind, bytes);
+
     if (p->sends - p->done >= most || p->nic->works_left == 0 ||
         p->packet + packets - p->packet_done > PACKETS_MOST)
+        return NULL;
+    if (!post_may_fly(v, p->nic, flight))
         return NULL;
     /* soft-RoCE stalls for ever when it repeats a work request with IBV_SEND_FENCE and the response
      * comes at that moment */
@@ -102,6 +142,7 @@ static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enu
     p->packet += packets;
     p->work[p->sends % SEND_DEPTH] =
         (struct work){at, op, p->packet, (uint8_t)kind, behind_reads, (uint32_t)bytes};
+    post_fly(p->nic, flight);
     p->sends++;
 
     struct ibv_send_wr *wr = &p->batch.wr[p->batch.end];

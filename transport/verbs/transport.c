@@ -90,6 +90,8 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     v->share = RECEIVES;
     v->coalesce_from = (uint32_t)config->number(SETTING_NAME(IB_GATHER));
     v->coalesce_from = v->coalesce_from ? v->coalesce_from : UINT32_MAX;
+    v->flight_most = (uint64_t)config->number(SETTING_NAME(IB_INFLIGHT));
+    v->works_most = (uint32_t)config->number(SETTING_NAME(IB_INFLIGHT_REQUESTS));
     v->queue_pairs = (int)config->number(SETTING_NAME(IB_QP_PER_PEER));
     /* On kernels before 5.12 a write after a fork gives this process other pages than those that
      * NICs know, without this. */

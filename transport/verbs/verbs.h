@@ -51,6 +51,8 @@ struct verbs {
 
     /* Settings. */
     uint32_t coalesce_from; /* so many small puts go as one message */
+    uint64_t flight_most;   /* of each NIC, in bytes; 0: no limit */
+    uint32_t works_most;    /* of each NIC, in work requests; 0: no limit */
     uint32_t share;         /* receives for each peer, of what each NIC has */
     int queue_pairs;        /* between two NICs */
 

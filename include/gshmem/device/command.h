@@ -7,8 +7,9 @@
  *
  * Values are part of the command. Therefore a p, an atomic or a signal reads no memory of the
  * sender. A put with a signal is a put marked `more` and a signal in the next slot, which the proxy
- * hands to the transport as one request. In the same way, an atomic whose old value goes to memory
- * has a second slot, which says where. The proxy checks all addresses: no kernel may crash it. */
+ * hands to the transport as one request; one that is small enough is packed into one slot (see
+ * gshmem_put_signal_fits). An atomic whose old value goes to memory has a second slot, which says
+ * where. The proxy checks all addresses: no kernel may crash it. */
 #ifndef GSHMEM_DEVICE_COMMAND_H
 #define GSHMEM_DEVICE_COMMAND_H
 
@@ -46,6 +47,7 @@ enum gshmem_command_kind {
                                channel may be reused */
     GSHMEM_COMMAND_SESSION, /* no operation: a region begins (`type` is 1) or ends (0), in which
                                many commands follow, and may be sent together */
+    GSHMEM_COMMAND_PUT_SIGNAL, /* a put and its signal, packed into one slot; amo is the signal's */
 };
 
 /* In a context with more channels, a fence first waits until the proxy has taken the commands of
@@ -131,18 +133,18 @@ enum gshmem_refusal {
 enum gshmem_wait_lack { GSHMEM_LACKS_NOTHING, GSHMEM_LACKS_VALUES, GSHMEM_LACKS_INDICES };
 
 struct gshmem_command {
-    uint32_t kind;       /* 5 bits */
-    uint32_t type;       /* 5 bits */
-    uint32_t amo;        /* 4 bits */
-    uint32_t pe;         /* 24 bits: the number in the job; a REFUSE has it in `size` */
-    uint32_t responds;   /* 1: a response goes to `response` with `tag` */
-    uint32_t response;   /* 10 bits */
-    uint32_t tag;        /* 8 bits */
-    uint32_t more;       /* 1: the next slot belongs to it */
-    uint32_t raises;     /* 1: the caller gets no status: a failure goes to the error policy */
+    uint32_t kind;     /* 5 bits */
+    uint32_t type;     /* 5 bits */
+    uint32_t amo;      /* 4 bits */
+    uint32_t pe;       /* 24 bits: the number in the job; a REFUSE has it in `size` */
+    uint32_t responds; /* 1: a response goes to `response` with `tag` */
+    uint32_t response; /* 10 bits */
+    uint32_t tag;      /* 8 bits */
+    uint32_t more;     /* 1: the next slot belongs to it */
+    uint32_t raises;   /* 1: the caller gets no status: a failure goes to the error policy */
     uint64_t address;
-    uint64_t local;      /* or value */
-    uint64_t size;       /* or compare, or high */
+    uint64_t local; /* or value */
+    uint64_t size;  /* or compare, or high */
 };
 
 #define GSHMEM_COMMAND_PE_MAX ((1u << 24) - 1)
@@ -189,13 +191,92 @@ GSHMEM_DEVICE int gshmem_command_publishes(struct gshmem_slot slot)
 {
     uint64_t kind = slot.word[0] & 31, more = slot.word[0] >> 57 & 1;
 
-    return kind == GSHMEM_COMMAND_PUT || kind == GSHMEM_COMMAND_GET || more;
+    return kind == GSHMEM_COMMAND_PUT || kind == GSHMEM_COMMAND_GET ||
+           kind == GSHMEM_COMMAND_PUT_SIGNAL || more;
 }
 
 /* Whether a failure goes to the error policy, since the caller gets no status. */
 GSHMEM_DEVICE int gshmem_command_raises(struct gshmem_slot slot)
 {
     return (slot.word[0] >> 58 & 1) || (slot.word[0] & 31) == GSHMEM_COMMAND_RAISE;
+}
+
+/* ---- A put and its signal in one slot --------------------------------------------------------
+ *
+ *     word 0   as in every command; amo is the signal's operation
+ *     word 1   48 bits: the symmetric address of the data; 14 bits: the size
+ *     word 2   48 bits: the local address; 15 bits: the signal value's low bits
+ *     word 3   45 bits: the signal's address / 8; 17 bits: the signal value's high bits
+ */
+#define GSHMEM_PACKED_SIZE_BITS    14
+#define GSHMEM_PACKED_ADDRESS_BITS 48
+#define GSHMEM_PACKED_VALUE_BITS   32
+#define GSHMEM_PACKED_LOW_BITS     15 /* of the value, in word 2 */
+
+/* Whether a command and its second part are a put and its signal that fit into one slot. */
+GSHMEM_DEVICE int gshmem_put_signal_fits(const struct gshmem_command *put,
+                                         const struct gshmem_command *signal)
+{
+    return put->kind == GSHMEM_COMMAND_PUT && signal->kind == GSHMEM_COMMAND_SIGNAL &&
+           !(put->size >> GSHMEM_PACKED_SIZE_BITS | signal->local >> GSHMEM_PACKED_VALUE_BITS |
+             (put->address | put->local | signal->address) >> GSHMEM_PACKED_ADDRESS_BITS |
+             (signal->address & 7));
+}
+
+/* The put says the PE, and whether and where a response goes. */
+GSHMEM_DEVICE struct gshmem_slot gshmem_put_signal_encode(const struct gshmem_command *put,
+                                                          const struct gshmem_command *signal)
+{
+    const uint64_t low = (UINT64_C(1) << GSHMEM_PACKED_LOW_BITS) - 1;
+    struct gshmem_command c = *put;
+
+    c.kind = GSHMEM_COMMAND_PUT_SIGNAL;
+    c.amo = signal->amo;
+    c.more = 0;
+    c.address = put->address | put->size << GSHMEM_PACKED_ADDRESS_BITS;
+    c.local = put->local | (signal->local & low) << GSHMEM_PACKED_ADDRESS_BITS;
+    c.size = signal->address >> 3 | signal->local >> GSHMEM_PACKED_LOW_BITS
+                                                         << (GSHMEM_PACKED_ADDRESS_BITS - 3);
+    return gshmem_command_encode(&c);
+}
+
+/* The two parts of c, which is a GSHMEM_COMMAND_PUT_SIGNAL. */
+static inline void gshmem_put_signal_decode(const struct gshmem_command *c,
+                                            struct gshmem_command *put,
+                                            struct gshmem_command *signal)
+{
+    const uint64_t address = (UINT64_C(1) << GSHMEM_PACKED_ADDRESS_BITS) - 1;
+    const uint64_t low = (UINT64_C(1) << GSHMEM_PACKED_LOW_BITS) - 1;
+    const uint64_t high = (UINT64_C(1) << (GSHMEM_PACKED_VALUE_BITS - GSHMEM_PACKED_LOW_BITS)) - 1;
+
+    *put = *signal = *c;
+    put->kind = GSHMEM_COMMAND_PUT;
+    put->amo = 0;
+    put->address = c->address & address;
+    put->local = c->local & address;
+    put->size =
+        c->address >> GSHMEM_PACKED_ADDRESS_BITS & ((UINT64_C(1) << GSHMEM_PACKED_SIZE_BITS) - 1);
+    signal->kind = GSHMEM_COMMAND_SIGNAL;
+    signal->responds = 0;
+    signal->address = c->size << 3 & address;
+    signal->local = (c->local >> GSHMEM_PACKED_ADDRESS_BITS & low) |
+                    (c->size >> (GSHMEM_PACKED_ADDRESS_BITS - 3) & high) << GSHMEM_PACKED_LOW_BITS;
+    signal->size = 0;
+}
+
+/* The slots of a command and of its second part, if it has one. Returns how many they are. */
+GSHMEM_DEVICE uint32_t gshmem_command_slots(const struct gshmem_command *first,
+                                            const struct gshmem_command *second,
+                                            struct gshmem_slot slot[2])
+{
+    if (second && gshmem_put_signal_fits(first, second)) {
+        slot[0] = gshmem_put_signal_encode(first, second);
+        return 1;
+    }
+    slot[0] = gshmem_command_encode(first);
+    if (second)
+        slot[1] = gshmem_command_encode(second);
+    return second ? 2 : 1;
 }
 
 /* Enters in a command where its response goes. */

@@ -53,7 +53,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fence_on(const struct gshmem_de
     if (status)
         return status;
     return gshmem_kernel_post(c, &c->channel[own], 1, gshmem_command_encode(&command),
-                              gshmem_kernel_second(NULL), &end);
+                              gshmem_kernel_no_slot(), &end);
 }
 
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
@@ -172,7 +172,7 @@ gshmem_kernel_flush_channel(const struct gshmem_device_ctx *c,
         return GSHMEM_OK;
     command.kind = GSHMEM_COMMAND_SOURCES;
     return gshmem_kernel_ask_slots(c, channel, 1, gshmem_command_encode(&command),
-                                   gshmem_kernel_second(NULL), NULL);
+                                   gshmem_kernel_no_slot(), NULL);
 }
 
 /* The host's requests are waited for until they are complete: kernels do not see when they have

@@ -4,103 +4,18 @@
 #define GSHMEM_DEVICE_POST_H
 
 #include "gshmem/device/command.h"
+#include "gshmem/device/reach.h"
 #include "gshmem/device/wait.h"
-
-/* The context of a handle; NULL for one that kernels cannot use. */
-GSHMEM_KERNEL const struct gshmem_device_ctx *gshmem_kernel_ctx(gshmem_ctx_t handle)
-{
-    if (handle == GSHMEM_CTX_DEFAULT)
-        return &gshmem_device_here.ctx;
-    return handle == GSHMEM_CTX_INVALID ? NULL : handle->device;
-}
-
-/* Whether there is a context. nvcc does not know that the address of a constant is not NULL, so
- * this test is left out there. */
-GSHMEM_KERNEL bool gshmem_kernel_exists(const struct gshmem_device_ctx *c)
-{
-    return c == &gshmem_device_here.ctx || c;
-}
-
-/* Whether a command for that PE can be posted at all. */
-GSHMEM_KERNEL bool gshmem_kernel_has_pe(const struct gshmem_device_ctx *c, int pe)
-{
-    return gshmem_kernel_exists(c) && (uint32_t)pe < (uint32_t)c->n_pes;
-}
-
-GSHMEM_KERNEL bool gshmem_kernel_within(const struct gshmem_segment *s, const void *mine,
-                                        size_t bytes, size_t *offset)
-{
-    *offset = (uintptr_t)mine - s->base;
-    return *offset < s->bytes && bytes <= s->bytes - *offset;
-}
-
-/* Finds the segment that contains the `bytes` bytes at `mine`. Returns the table of where the
- * peers' copies of this segment begin, and in *offset the place in the segment; NULL: not
- * symmetric. */
-GSHMEM_KERNEL const uintptr_t *gshmem_kernel_peers(const struct gshmem_device_ctx *c,
-                                                   const void *mine, size_t bytes, size_t *offset)
-{
-    if (gshmem_kernel_within(&c->heap, mine, bytes, offset))
-        return c->heap.peer;
-    if (gshmem_kernel_within(&c->data, mine, bytes, offset))
-        return c->data.peer;
-    return gshmem_kernel_within(&c->system, mine, bytes, offset) ? c->system.peer : NULL;
-}
-
-/* Whether a symmetric object begins at `mine`. If not, a put or get fails at once, also if a quiet
- * reports its completion. The proxy checks this again, and more. */
-GSHMEM_KERNEL bool gshmem_kernel_symmetric(const struct gshmem_device_ctx *c, const void *mine,
-                                           size_t bytes)
-{
-    size_t offset;
-
-    return gshmem_kernel_peers(c, mine, bytes, &offset);
-}
-
-/* Mapped memory at an address: nvcc is told that it is global memory, not shared nor a thread's
- * own. */
-GSHMEM_KERNEL void *gshmem_kernel_mapped(uintptr_t address)
-{
-#ifdef __CUDA_ARCH__
-    return __cvta_global_to_generic(address);
-#else
-    return (void *)address;
-#endif
-}
-
-/* Only this PE's own memory may be non-symmetric. An address inside a symmetric segment gets here
- * only if the object runs past the segment's end; it is refused. */
-GSHMEM_KERNEL_RARE void *gshmem_kernel_own(const struct gshmem_device_ctx *c, const void *mine,
-                                           int pe)
-{
-    return c->own && pe == c->my_pe && mine && !gshmem_kernel_symmetric(c, mine, 0) ? (void *)mine
-                                                                                    : NULL;
-}
-
-/* The address at which pe's copy of the `bytes` bytes at `mine` is mapped; NULL: it is not mapped
- * or not symmetric, or there is no such PE. */
-GSHMEM_KERNEL void *gshmem_kernel_reach(const struct gshmem_device_ctx *c, const void *mine,
-                                        size_t bytes, int pe)
-{
-    size_t offset;
-
-    if (!gshmem_kernel_has_pe(c, pe))
-        return NULL;
-    const uintptr_t *peer = gshmem_kernel_peers(c, mine, bytes, &offset);
-    if (!peer)
-        return gshmem_kernel_own(c, mine, pe);
-    return peer[pe] ? gshmem_kernel_mapped(peer[pe] + offset) : NULL;
-}
 
 /* ---- Commands ------------------------------------------------------------------------------- */
 
 /* On a CPU a release costs nothing, and orders the program's earlier accesses to the same memory
  * before the proxy's. */
-GSHMEM_KERNEL int gshmem_post_publishes(struct gshmem_slot first)
+GSHMEM_KERNEL bool gshmem_post_publishes(struct gshmem_slot first)
 {
 #ifdef GSHMEM_HOST_DEVICE
     (void)first;
-    return 1;
+    return true;
 #else
     return gshmem_command_publishes(first);
 #endif
@@ -140,12 +55,14 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_room(const struct gshmem_d
     return status;
 }
 
-/* Posts a command of n slots, 1 or 2. *end is the position after it. On failure the command is not
- * written. The proxy reads nothing more from this channel, because the job has ended. */
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx *c,
-                                                 const struct gshmem_device_channel *channel,
-                                                 uint32_t n, struct gshmem_slot first,
-                                                 struct gshmem_slot second, uint64_t *end)
+/* Posts a command of n slots, 1 or 2; `publishes` as in gshmem_channel_write. *end is the position
+ * after it. On failure the command is not written. The proxy reads nothing more from this channel,
+ * because the job has ended. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_slots(const struct gshmem_device_ctx *c,
+                                                       const struct gshmem_device_channel *channel,
+                                                       uint32_t n, struct gshmem_slot first,
+                                                       struct gshmem_slot second, bool publishes,
+                                                       uint64_t *end)
 {
     /* a copy: otherwise the compiler would load it again after each store */
     const struct gshmem_channel ring = channel->ring;
@@ -157,7 +74,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
         if (status)
             return status;
     }
-    gshmem_channel_write(&ring, position, first, gshmem_post_publishes(first));
+    gshmem_channel_write(&ring, position, first, publishes);
     if (n == 2)
         gshmem_channel_write(&ring, position + 1, second, 0);
 #ifdef GSHMEM_HOST_DEVICE
@@ -169,12 +86,20 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
     return GSHMEM_OK;
 }
 
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx *c,
+                                                 const struct gshmem_device_channel *channel,
+                                                 uint32_t n, struct gshmem_slot first,
+                                                 struct gshmem_slot second, uint64_t *end)
+{
+    return gshmem_kernel_post_slots(c, channel, n, first, second, gshmem_post_publishes(first),
+                                    end);
+}
+
 /* ---- Completion ----------------------------------------------------------------------------- */
 
 /* Waits until the proxy has taken all commands before `end`. Small sources may then be reused. */
-GSHMEM_KERNEL_RARE gshmem_status_t
-gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
-                         const struct gshmem_device_channel *channel, uint64_t end)
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_taken(
+    const struct gshmem_device_ctx *c, const struct gshmem_device_channel *channel, uint64_t end)
 {
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
@@ -192,9 +117,8 @@ gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
 }
 
 /* Waits until all commands before `end` are complete, and data of gets is visible. */
-GSHMEM_KERNEL_RARE gshmem_status_t
-gshmem_kernel_wait_done(const struct gshmem_device_ctx *c,
-                        const struct gshmem_device_channel *channel, uint64_t end)
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_done(
+    const struct gshmem_device_ctx *c, const struct gshmem_device_channel *channel, uint64_t end)
 {
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
@@ -333,11 +257,12 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_d
     return status;
 }
 
-GSHMEM_KERNEL struct gshmem_slot gshmem_kernel_second(const struct gshmem_command *second)
+/* In place of the second slot of a command that has one. */
+GSHMEM_KERNEL struct gshmem_slot gshmem_kernel_no_slot(void)
 {
     struct gshmem_slot none = {};
 
-    return second ? gshmem_command_encode(second) : none;
+    return none;
 }
 
 /* Posts a command and waits for its response; value may be NULL. */
@@ -346,8 +271,10 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask(const struct gshmem_device_ctx *
                                                 const struct gshmem_command *second,
                                                 uint64_t value[2])
 {
-    return gshmem_kernel_ask_slots(c, NULL, second ? 2 : 1, gshmem_command_encode(command),
-                                   gshmem_kernel_second(second), value);
+    struct gshmem_slot slot[2] = {};
+    const uint32_t n = gshmem_command_slots(command, second, slot);
+
+    return gshmem_kernel_ask_slots(c, NULL, n, slot[0], slot[1], value);
 }
 
 /* ---- Data written by NICs -------------------------------------------------------------------- */
@@ -473,9 +400,10 @@ GSHMEM_KERNEL bool gshmem_kernel_has_settled(void)
 /* A command whose completion a quiet reports; fails at once if the command is known to be wrong. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_issue(const struct gshmem_device_ctx *c,
                                                   struct gshmem_command *command,
-                                                  const struct gshmem_command *second,
-                                                  size_t bytes, int pe, uint64_t *end)
+                                                  const struct gshmem_command *second, size_t bytes,
+                                                  int pe, uint64_t *end)
 {
+    struct gshmem_slot slot[2] = {};
     uint64_t ignored;
 
     if (!gshmem_kernel_has_pe(c, pe))
@@ -484,9 +412,11 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_issue(const struct gshmem_device_ctx
     /* an object of 0 bytes may have any address, NULL included */
     if (!gshmem_kernel_symmetric(c, (const void *)command->address, bytes))
         return bytes || second ? gshmem_kernel_ask(c, command, second, NULL) : GSHMEM_OK;
-    return gshmem_kernel_post(c, gshmem_kernel_channel(c), second ? 2 : 1,
-                              gshmem_command_encode(command), gshmem_kernel_second(second),
-                              end ? end : &ignored);
+    /* decided before a put_signal is packed, so that the compiler knows it */
+    const bool publishes = gshmem_post_publishes(gshmem_command_encode(command));
+    const uint32_t n = gshmem_command_slots(command, second, slot);
+    return gshmem_kernel_post_slots(c, gshmem_kernel_channel(c), n, slot[0], slot[1], publishes,
+                                    end ? end : &ignored);
 }
 
 #endif

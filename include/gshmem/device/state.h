@@ -11,7 +11,7 @@
 #include "gshmem/channel.h"
 #include "gshmem/context.h"
 
-#define GSHMEM_DEVICE_STATE_VERSION 7u
+#define GSHMEM_DEVICE_STATE_VERSION 8u
 
 /* A channel, and up to which position its commands are complete. Positions are counted in slots: a
  * command is complete when `done` is beyond its last slot. A command before the ring's tail has

@@ -46,7 +46,7 @@ GSHMEM_KERNEL void nvshmem_region_tell(bool begins)
     command.type = begins;
     /* a failure is the job's, which ends all that follows */
     (void)gshmem_kernel_post(c, gshmem_kernel_channel(c), 1, gshmem_command_encode(&command),
-                             gshmem_kernel_second(NULL), &end);
+                             gshmem_kernel_no_slot(), &end);
 }
 
 /* Called by all threads of the block, with the same attributes, which may be NULL. */

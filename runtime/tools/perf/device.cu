@@ -9,6 +9,7 @@
  * says. */
 #include "../../base/printed.h"
 #include "device_collectives.h"
+#include "device_signals.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,22 +104,38 @@ __global__ void pingpong(struct job j)
 }
 
 static const struct benchmark single_benchmarks[] = {
-    {"push", push, 1, BURST, ALONE, NS, 1, 8, NULL},
-    {"push_put", push_put, 1, BURST, ALONE, NS, 1, 8, NULL},
-    {"push_4", push_4, SIDE_BY_SIDE, BURST / 2, ALONE, MILLIONS, 1, 8, NULL},
-    {"put_quiet", put_quiet, 1, TRIPS, ALONE, NS, 1, 8, NULL},
-    {"fetch_add", fetch_add, 1, TRIPS, ALONE, NS, 1, 8, NULL},
-    {"put_nbi", put_nbi, 1, 16 * BURST, ALONE, MILLIONS, 1, 8, NULL},
-    {"pingpong", pingpong, 1, 2 * TRIPS, PAIR, NS, 1, 8, NULL},
+    {"push", push, 1, BURST, ALONE, NS, 1, 8, NULL, 0},
+    {"push_put", push_put, 1, BURST, ALONE, NS, 1, 8, NULL, 0},
+    {"push_4", push_4, SIDE_BY_SIDE, BURST / 2, ALONE, MILLIONS, 1, 8, NULL, 0},
+    {"put_quiet", put_quiet, 1, TRIPS, ALONE, NS, 1, 8, NULL, 0},
+    {"fetch_add", fetch_add, 1, TRIPS, ALONE, NS, 1, 8, NULL, 0},
+    {"put_nbi", put_nbi, 1, 16 * BURST, ALONE, MILLIONS, 1, 8, NULL, 0},
+    {"pingpong", pingpong, 1, 2 * TRIPS, PAIR, NS, 1, 8, NULL, 0},
 };
 enum {
     SINGLE = sizeof single_benchmarks / sizeof single_benchmarks[0],
-    BENCHMARKS = SINGLE + sizeof collective_benchmarks / sizeof collective_benchmarks[0],
+    SIGNALS = sizeof signal_benchmarks / sizeof signal_benchmarks[0],
+    COLLECTIVES = sizeof collective_benchmarks / sizeof collective_benchmarks[0],
+    BENCHMARKS = SINGLE + SIGNALS + COLLECTIVES,
 };
 
 static const struct benchmark *benchmark(int i)
 {
-    return i < SINGLE ? &single_benchmarks[i] : &collective_benchmarks[i - SINGLE];
+    if (i < SINGLE)
+        return &single_benchmarks[i];
+    i -= SINGLE;
+    return i < SIGNALS ? &signal_benchmarks[i] : &collective_benchmarks[i - SIGNALS];
+}
+
+/* Whether `asked` names it, or the rows of all its sizes. */
+static bool benchmark_is(const struct benchmark *what, const char *asked)
+{
+    const size_t length = strlen(asked);
+
+    return !strncmp(what->name, asked, length) &&
+           (!what->name[length] ||
+            (what->name[length] == '_' &&
+             !what->name[length + strspn(what->name + length, "_0123456789")]));
 }
 
 /* ---- The command line ---- */
@@ -136,7 +153,7 @@ static bool parse(struct options *o, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         bool known = false;
         for (int what = 0; what < BENCHMARKS; what++)
-            known |= !strcmp(argv[i], benchmark(what)->name);
+            known |= benchmark_is(benchmark(what), argv[i]);
         if (known)
             o->names[o->n_names++] = argv[i];
         else if (!strcmp(argv[i], "--rounds") && i + 1 < argc)
@@ -149,10 +166,10 @@ static bool parse(struct options *o, int argc, char **argv)
     return o->rounds > 0 && o->rounds <= ROUNDS_MOST;
 }
 
-static bool chosen(const struct options *o, const char *name)
+static bool chosen(const struct options *o, const struct benchmark *what)
 {
     for (int i = 0; i < o->n_names; i++) {
-        if (!strcmp(name, o->names[i]))
+        if (benchmark_is(what, o->names[i]))
             return true;
     }
     return o->n_names == 0;
@@ -179,7 +196,8 @@ static double round_ns(const struct benchmark *what, const struct job *j, int ch
     if (what->host)
         return host_round(what, j);
     cudaMemset(j->ready, 0, sizeof *j->ready);
-    what->kernel<<<(what->producers - 1) * channels + 1, what->threads>>>(*j);
+    const int blocks = what->blocks ? what->blocks : (what->producers - 1) * channels + 1;
+    what->kernel<<<blocks, what->threads>>>(*j);
     if (cudaMemcpy(begin, j->begin, sizeof begin, cudaMemcpyDefault) ||
         cudaMemcpy(end, j->end, sizeof end, cudaMemcpyDefault))
         return -1;
@@ -247,16 +265,28 @@ static bool measure(const struct options *o, const struct benchmark *what, struc
                     int channels, double *sample)
 {
     int me = gshmem_my_pe();
-    bool takes_part = me == 0 || what->who == ALL || (what->who == PAIR && me == 1), good = true;
+    bool takes_part = me == 0 || what->who >= ALL || (what->who == PAIR && me == 1), good = true;
+
+    const uint64_t turn = j->turn;
 
     j->bytes = what->bytes;
+    if (what->who == LAYER) {
+        if (!layer_make(&j->layer, gshmem_n_pes()))
+            return false;
+        j->turn = 0;
+    }
     for (int round = -2; round < o->rounds; round++) { /* the first two warm up */
         gshmem_barrier_all();
+        j->turn += what->who == LAYER;
         double value = takes_part ? round_of(what, j, channels) : 0;
-        j->turn += TRIPS;
+        j->turn += what->who == LAYER ? 0 : TRIPS;
         good &= value >= 0;
         if (round >= 0)
             sample[round] = value;
+    }
+    if (what->who == LAYER) {
+        layer_end(&j->layer);
+        j->turn = turn;
     }
     if (me == 0 && good)
         print(o, what, sample);
@@ -290,7 +320,7 @@ int main(int argc, char **argv)
         print_head(&o, j.board, j.peer);
     for (int i = 0; i < BENCHMARKS; i++) {
         const struct benchmark *what = benchmark(i);
-        if (chosen(&o, what->name) && (what->who != PAIR || gshmem_n_pes() > 1))
+        if (chosen(&o, what) && (what->who != PAIR || gshmem_n_pes() > 1))
             good &= measure(&o, what, &j, (int)channels, sample);
     }
     gshmem_barrier_all();

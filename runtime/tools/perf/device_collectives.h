@@ -57,27 +57,27 @@ static __global__ void syncthreads(struct job j)
 }
 
 #define SMALL(what, bytes)                                                                         \
-    {#what "_host", NULL, 1, TRIPS, ALL, NS, 1, bytes, what##_host},                               \
-        {#what, what<THREAD>, 1, TRIPS, ALL, NS, 1, bytes, NULL},                                  \
-        {#what "_warp", what<WARP>, 1, TRIPS, ALL, NS, 32, bytes, NULL},                           \
-        {#what "_block_32", what<BLOCK>, 1, TRIPS, ALL, NS, 32, bytes, NULL},                      \
-        {#what "_block_128", what<BLOCK>, 1, TRIPS, ALL, NS, 128, bytes, NULL},                    \
+    {#what "_host", NULL, 1, TRIPS, ALL, NS, 1, bytes, what##_host, 0},                            \
+        {#what, what<THREAD>, 1, TRIPS, ALL, NS, 1, bytes, NULL, 0},                               \
+        {#what "_warp", what<WARP>, 1, TRIPS, ALL, NS, 32, bytes, NULL, 0},                        \
+        {#what "_block_32", what<BLOCK>, 1, TRIPS, ALL, NS, 32, bytes, NULL, 0},                   \
+        {#what "_block_128", what<BLOCK>, 1, TRIPS, ALL, NS, 128, bytes, NULL, 0},                 \
     {                                                                                              \
-#what "_block_256", what < BLOCK>, 1, TRIPS, ALL, NS, 256, bytes, NULL                     \
+#what "_block_256", what < BLOCK>, 1, TRIPS, ALL, NS, 256, bytes, NULL, 0                  \
     }
 
 #define LARGE(what)                                                                                \
-    {#what "_host", NULL, 1, LARGE_TRIPS, ALL, MEGABYTES, 1, LARGE_BYTES, what##_host},            \
-        {#what, what<THREAD>, 1, LARGE_TRIPS, ALL, MEGABYTES, 1, LARGE_BYTES, NULL},               \
+    {#what "_host", NULL, 1, LARGE_TRIPS, ALL, MEGABYTES, 1, LARGE_BYTES, what##_host, 0},         \
+        {#what, what<THREAD>, 1, LARGE_TRIPS, ALL, MEGABYTES, 1, LARGE_BYTES, NULL, 0},            \
     {                                                                                              \
 #what "_block", what < BLOCK>, 1, LARGE_TRIPS, ALL, MEGABYTES, LARGE_THREADS, LARGE_BYTES, \
-            NULL                                                                                   \
+            NULL, 0                                                                                \
     }
 
 static const struct benchmark collective_benchmarks[] = {
-    {"syncthreads_32", syncthreads, 1, TRIPS, ALONE, NS, 32, 0, NULL},
-    {"syncthreads_128", syncthreads, 1, TRIPS, ALONE, NS, 128, 0, NULL},
-    {"syncthreads_256", syncthreads, 1, TRIPS, ALONE, NS, 256, 0, NULL},
+    {"syncthreads_32", syncthreads, 1, TRIPS, ALONE, NS, 32, 0, NULL, 0},
+    {"syncthreads_128", syncthreads, 1, TRIPS, ALONE, NS, 128, 0, NULL, 0},
+    {"syncthreads_256", syncthreads, 1, TRIPS, ALONE, NS, 256, 0, NULL, 0},
     SMALL(sync_all, 0),
     SMALL(barrier_all, 0),
     SMALL(broadcast, 8),

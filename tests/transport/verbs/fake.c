@@ -514,6 +514,36 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
     return qp;
 }
 
+/* What one PE's NIC has in flight, of all its queue pairs. */
+static void add_flight(const struct ibv_pd *pd, struct fake_flight *f)
+{
+    for (int i = 0; i < next_pair; i++) {
+        const struct pair *p = pairs[i];
+        if (!p || p->qp.pd != pd)
+            continue;
+        for (uint32_t at = p->first; at != p->end; at++) {
+            const struct work *w = &p->work[at % WORKS];
+            const bool moves = w->wr.opcode == IBV_WR_RDMA_WRITE || w->wr.opcode == IBV_WR_RDMA_READ;
+            f->works++;
+            f->bytes += moves ? w->sge.length : 0;
+        }
+    }
+}
+
+struct fake_flight fake_most_in_flight(void)
+{
+    struct fake_flight most = {0, 0};
+
+    for (int i = 0; i < next_pair; i++) {
+        struct fake_flight f = {0, 0};
+        if (pairs[i])
+            add_flight(pairs[i]->qp.pd, &f);
+        most.bytes = f.bytes > most.bytes ? f.bytes : most.bytes;
+        most.works = f.works > most.works ? f.works : most.works;
+    }
+    return most;
+}
+
 static void break_down(struct pair *p, uint32_t at, enum ibv_wc_status first);
 
 /* As long as the kernel looks for a neighbour. */

@@ -79,6 +79,13 @@ extern struct fake_count {
     int gids; /* how many addresses the port has: of RoCE v1, then v2 of IPv6, then v2 of IPv4 */
 } fake;
 
+/* The most that a NIC of one PE has in flight now: work requests, and bytes of writes and reads. */
+struct fake_flight {
+    uint64_t bytes;
+    uint32_t works;
+};
+struct fake_flight fake_most_in_flight(void);
+
 /* Called after each write that was placed later than it came; or NULL. */
 extern void (*fake_look)(void);
 /* For tests with memory of a (simulated) GPU: which that is, and a descriptor of it, or -1. */

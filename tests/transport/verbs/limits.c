@@ -405,6 +405,80 @@ static void usual_limits(void)
     pins_little(1024, true, true, "whether all that peers will use can be was not tried");
 }
 
+/* ---- What a NIC may have in flight ---- */
+
+static struct fake_flight most_seen;
+
+static void look_at_flight(void)
+{
+    const struct fake_flight now = fake_most_in_flight();
+
+    most_seen.bytes = now.bytes > most_seen.bytes ? now.bytes : most_seen.bytes;
+    most_seen.works = now.works > most_seen.works ? now.works : most_seen.works;
+}
+
+/* Puts and gets of all sizes, from one byte to many times the limit, and updates between them. */
+static void fly(int bytes_most, int requests_most, int pairs_of_each, bool breaks)
+{
+    enum { LARGEST = 1 << 20, REQUESTS = 300 };
+    static char data[LARGEST], got[REQUESTS][64];
+
+    flight_most = bytes_most;
+    works_most = requests_most;
+    queue_pairs = pairs_of_each;
+    prepare(1);
+    fake.soft = false;
+    fake.devices = 1;
+    open_both();
+    warm_up();
+    memset(&most_seen, 0, sizeof most_seen);
+    fill(data, sizeof data, 1);
+    srand(1);
+    if (breaks)
+        fake_fail(100, IBV_WC_RETRY_EXC_ERR);
+    for (int i = 0; i < REQUESTS; i++) {
+        struct transport_request r =
+            i % 7 == 0   ? add(8 * (uint64_t)(i % 64), 1, NULL)
+            : i % 5 == 0 ? get(got[i], LARGEST, 64)
+                         : put(data, LARGEST, 1 + (uint64_t)rand() % (i % 3 ? 5000u : LARGEST));
+        r.flags = TRANSPORT_LOOSE | (rand() % 2 ? TRANSPORT_MORE : 0);
+        while (try_post(0, r) == TRANSPORT_FULL) {
+            drive();
+            look_at_flight();
+        }
+        look_at_flight();
+    }
+    while (ok + not_ok < posted) {
+        drive();
+        look_at_flight();
+    }
+    CHECK_EQ(not_ok + pe[0].lost, 0);
+    for (int i = 0; i < 64; i++)
+        CHECK(*word(1, 8 * (uint64_t)i) <= REQUESTS);
+    CHECK(memcmp(pe[1].memory + LARGEST, data, 1000) == 0);
+    end();
+    if (bytes_most)
+        CHECK(most_seen.bytes <= (uint64_t)bytes_most);
+    else
+        CHECK(most_seen.bytes > 256 << 10); /* so that the limits below are some */
+    if (requests_most)
+        CHECK(most_seen.works <= (uint32_t)requests_most);
+    flight_most = works_most = 0;
+    queue_pairs = 1;
+}
+
+static void flight_is_limited(void)
+{
+    fly(0, 0, 1, false);
+    fly(0, 0, 4, false);
+    fly(256 << 10, 0, 1, false);
+    fly(256 << 10, 0, 4, false);
+    fly(64 << 10, 16, 4, false);
+    fly(4096, 0, 2, false);
+    fly(0, 16, 2, false);
+    fly(64 << 10, 32, 2, true);
+}
+
 int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
@@ -421,5 +495,6 @@ int main(void)
     usual_limits();
     for (unsigned seed = 1; seed <= 60; seed++)
         both_meet_limits(seed);
+    flight_is_limited();
     return 0;
 }

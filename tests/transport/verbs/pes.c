@@ -47,8 +47,8 @@ static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target
         return atomic_apply(amo, type, target, operand, compare);
     old = *(uint64_t *)target;
     CHECK_EQ(type, GSHMEM_TYPE_UINT64);
-    CHECK_EQ(amo, GSHMEM_AMO_ADD);
-    *(uint64_t *)target = old + operand;
+    CHECK(amo == GSHMEM_AMO_ADD || amo == GSHMEM_AMO_SET);
+    *(uint64_t *)target = amo == GSHMEM_AMO_ADD ? old + operand : operand;
     return old;
 }
 
@@ -70,6 +70,7 @@ static void lost(void *context, int which, gshmem_status_t status, const char *w
     p->lost++;
 }
 
+int flight_most, works_most;
 int queue_pairs = 1, job_pes = PES, peer_timeout = 10, init_timeout = 60, turns[PES], distance[PES][FAKE_DEVICES];
 
 static int distance_of(void *context, const char *device, const char **where)
@@ -91,6 +92,10 @@ static int64_t number(const char *setting)
 {
     if (strcmp(setting, SETTING_NAME(IB_QP_PER_PEER)) == 0)
         return queue_pairs;
+    if (strcmp(setting, SETTING_NAME(IB_INFLIGHT)) == 0)
+        return flight_most;
+    if (strcmp(setting, SETTING_NAME(IB_INFLIGHT_REQUESTS)) == 0)
+        return works_most;
     if (strcmp(setting, SETTING_NAME(PEER_TIMEOUT)) == 0)
         return peer_timeout;
     if (strcmp(setting, SETTING_NAME(INIT_TIMEOUT)) == 0)

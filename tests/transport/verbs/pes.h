@@ -47,6 +47,7 @@ struct pe {
 extern bool with_counters;   /* of PEs that are opened from now on */
 extern struct pe pe[PES];
 extern char complaint[400];  /* the last failure that was logged */
+extern int flight_most, works_most; /* GSHMEM_IB_INFLIGHT, GSHMEM_IB_INFLIGHT_REQUESTS */
 extern int queue_pairs;      /* GSHMEM_IB_QP_PER_PEER */
 extern int peer_timeout;     /* GSHMEM_PEER_TIMEOUT */
 extern int init_timeout;     /* GSHMEM_INIT_TIMEOUT */
