@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +23,51 @@ extern char **environ;
 enum { FAT_BINARY_HEAD = 16 }; /* bytes, with the number of those that follow it */
 
 struct CUmod_st {
+    struct CUmod_st *next;
     void *library; /* of dlopen; NULL: the translation is in the program itself */
     struct gshmem_host_ptx_module *module;
 };
+
+/* Those that are loaded: a handle that is none of them is refused. */
+static struct {
+    pthread_mutex_t lock;
+    struct CUmod_st *first;
+} loaded = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void loaded_enter(struct CUmod_st *made)
+{
+    pthread_mutex_lock(&loaded.lock);
+    made->next = loaded.first;
+    loaded.first = made;
+    pthread_mutex_unlock(&loaded.lock);
+}
+
+static bool loaded_has(const struct CUmod_st *module)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&loaded.lock);
+    for (const struct CUmod_st *at = loaded.first; at && !found; at = at->next)
+        found = at == module;
+    pthread_mutex_unlock(&loaded.lock);
+    return found;
+}
+
+/* False: it was none of them. */
+static bool loaded_leave(const struct CUmod_st *module)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&loaded.lock);
+    for (struct CUmod_st **at = &loaded.first; *at && !found; at = found ? at : &(*at)->next) {
+        if (*at == module) {
+            *at = module->next;
+            found = true;
+        }
+    }
+    pthread_mutex_unlock(&loaded.lock);
+    return found;
+}
 
 /* The translator: beside this library in a build tree, else where it was installed. */
 static bool find_tool(char *path, size_t size, char own_path[PATH_MAX])
@@ -185,6 +228,7 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
         free(made);
         return CUDA_ERROR_INVALID_PTX;
     }
+    loaded_enter(made);
     *out = made;
     return CUDA_SUCCESS;
 }
@@ -260,6 +304,8 @@ CUresult cuModuleUnload(CUmodule module)
 {
     if (!module)
         return CUDA_ERROR_INVALID_VALUE;
+    if (!loaded_leave(module))
+        return CUDA_ERROR_INVALID_HANDLE;
     close_translation(module);
     free(module);
     return CUDA_SUCCESS;
@@ -267,11 +313,11 @@ CUresult cuModuleUnload(CUmodule module)
 
 CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
 {
-    struct gshmem_host_ptx_kernel *kernel =
-        out && module && name ? ptx_module_kernel(module->module, name) : NULL;
-
     if (!out || !module || !name)
         return CUDA_ERROR_INVALID_VALUE;
+    if (!loaded_has(module))
+        return CUDA_ERROR_INVALID_HANDLE;
+    struct gshmem_host_ptx_kernel *kernel = ptx_module_kernel(module->module, name);
     if (!kernel)
         return CUDA_ERROR_NOT_FOUND;
     *out = (CUfunction)kernel;
@@ -280,11 +326,11 @@ CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *bytes, CUmodule module, const char *name)
 {
-    const struct gshmem_host_ptx_variable *variable =
-        module && name ? ptx_module_variable(module->module, name) : NULL;
-
     if (!module || !name)
         return CUDA_ERROR_INVALID_VALUE;
+    if (!loaded_has(module))
+        return CUDA_ERROR_INVALID_HANDLE;
+    const struct gshmem_host_ptx_variable *variable = ptx_module_variable(module->module, name);
     if (!variable)
         return CUDA_ERROR_NOT_FOUND;
     if (at)

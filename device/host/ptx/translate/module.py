@@ -22,6 +22,8 @@ class ModuleEmitter(Emitter):
 
     def __init__(self, module, names, places, lock_step=False):
         super().__init__(TABLE, names, places, lock_step)
+        constants = {v.name for v in module.variables if v.space == "const"}
+        self.short = any(has_short_address(f, constants) for f in module.functions if f.body)
         self.defined = {f.name for f in module.functions if f.body}
         statements = (i for f in module.functions if f.body for i in walk(f.body))
         self.arrives = any(
@@ -30,6 +32,20 @@ class ModuleEmitter(Emitter):
 
     def is_defined(self, name):
         return name in self.defined
+
+
+def has_short_address(function, constants):
+    """Whether it moves the address of a variable in .const or .local to a register of 32 bits."""
+    items = list(walk(function.body))
+    names = constants | {p.name for p in function.parameters if not function.entry}
+    names |= {i.name for i in items if isinstance(i, Variable) and i.space == "local"}
+    return any(
+        isinstance(i, Statement)
+        and i.opcode in ("mov.b32", "mov.u32", "mov.s32")
+        and i.operands
+        and i.operands[-1].text in names
+        for i in items
+    )
 
 
 def key_of(data):
@@ -271,6 +287,7 @@ def translate(data, file):
     emitter = ModuleEmitter(module, names, shared.places, lock_step)
     file = file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     lines = ['#include "gshmem/host_device/ptx.h"']
+    lines += ["static u8 ptx_near[8] __attribute__((used));"] if emitter.short else []
     functions = list({f.name: f for f in module.functions if f.body}.values())
     lines += [emitter.declaration(f) for f in functions]
     variables = [v for v in module.variables if v.space != "shared"]

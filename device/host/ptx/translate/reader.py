@@ -6,7 +6,7 @@ Every statement keeps its line, so that a mistake can be reported where it is.
 import re
 from dataclasses import dataclass, field
 
-NEWEST_VERSION = (9, 1)  # of CUDA 13.1
+NEWEST_VERSION = (9, 4)  # of CUDA 13.4; what is new in one are instructions, which the table has or refuses
 
 TYPE = re.compile(r"pred|[bus](8|16|32|64)|b128|f(16|32|64)|tf32|b?f16(x2)?|[us]16x2")
 

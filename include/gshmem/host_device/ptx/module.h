@@ -62,6 +62,7 @@ void gshmem_host_ptx_launch(struct gshmem_host_ptx_kernel *kernel, void **argume
 u32 gshmem_host_ptx_dynamic(void); /* where dynamic shared memory begins */
 u32 gshmem_host_ptx_shared_bytes(int dynamic);
 int gshmem_host_ptx_space(u64 address); /* 0 global, 1 local, 2 shared */
+u64 gshmem_host_ptx_stack(void); /* an address that is the same for all functions of a thread */
 u32 gshmem_host_ptx_worker(void);
 u32 gshmem_host_ptx_workers(void);
 u64 gshmem_host_ptx_grid(void);
