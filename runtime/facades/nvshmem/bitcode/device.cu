@@ -8,12 +8,14 @@
  * block: all its threads call it together.
  *
  * The state of the job is a variable of the module that a program loads: gshmem_cumodule_init
- * (nvshmemx_cumodule_init) fills it in. */
+ * (nvshmemx_cumodule_init) fills it in. Its first value says which version it is, because the
+ * kernel may have been compiled long ago. */
 #include "cuda.h"
 
 #include "gshmem/device/state.h"
 
-extern "C" __constant__ __attribute__((used)) struct gshmem_device_state gshmem_device_here = {};
+extern "C" __constant__ __attribute__((used)) struct gshmem_device_state gshmem_device_here = {
+    sizeof(struct gshmem_device_state), GSHMEM_DEVICE_STATE_VERSION, {}, 0, 0};
 
 #include "gshmem_device.h"
 
