@@ -1,13 +1,15 @@
 /* Kernels of Triton and Numba: their PTX is loaded by the driver's API, told of the job, and run.
  *
- *     foreign store|ring FILE KERNEL
+ *     foreign store|ring|functions FILE KERNEL
  *
  * store: each PE stores to its right neighbour's memory, by an address of gshmem_ptr; needs mapped
- * PEs. ring: each PE puts to its right neighbour with a signal, and waits for its left one's. */
+ * PEs. ring: each PE puts to its right neighbour with a signal, and waits for its left one's.
+ * functions: all of libnvshmem_device.bc. */
 #include <cuda.h>
 
 #include "gshmem.h"
 #include "check.h"
+#include "functions.h"
 
 enum { N = 200, PARAMETERS_MOST = 32, THREADS = 128 };
 
@@ -76,6 +78,136 @@ static void ring(CUfunction function)
     CHECK_OK(gshmem_free(to));
 }
 
+/* ---- All functions ---- */
+
+/* Halves of small integers: the bits of a float, with fewer of its fraction. */
+struct half {
+    uint16_t bits;
+};
+struct bfloat16 {
+    uint16_t bits;
+};
+
+static double number(half x)
+{
+    return x.bits ? (x.bits & 0x8000 ? -1 : 1) * (1024 + (x.bits & 1023)) / 1024.0 *
+                        (double)(1 << ((x.bits >> 10 & 31) - 15))
+                  : 0;
+}
+
+static double number(bfloat16 x)
+{
+    const uint32_t bits = (uint32_t)x.bits << 16;
+    float value;
+
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+template <class T> static double number(T x)
+{
+    return (double)x;
+}
+
+template <class T> static void give(T *to, int value)
+{
+    *to = (T)value;
+}
+
+static void give(bfloat16 *to, int value)
+{
+    const float x = (float)value;
+
+    memcpy(&to->bits, (const char *)&x + 2, 2);
+}
+
+/* 1 … 15 and -1 … -15. */
+static void give(half *to, int value)
+{
+    const int size = abs(value), exponent = size < 2 ? 0 : size < 4 ? 1 : size < 8 ? 2 : 3;
+
+    to->bits = (uint16_t)((value < 0 ? 0x8000 : 0) | (15 + exponent) << 10 |
+                          ((size << 10 >> exponent) & 1023));
+}
+
+/* PE i has i + 1, i + 2 and, of types with a sign, -i - 3. */
+static int element(int pe, int i, bool has_sign)
+{
+    return i < 2 ? pe + i + 1 : has_sign ? -pe - 3 : pe + 3;
+}
+
+template <class T> static void prepare(char *at, bool has_sign)
+{
+    for (int i = 0; i < REDUCE; i++)
+        give((T *)at + i, element(me, i, has_sign));
+}
+
+template <class T> static void reduced(const char *at, bool has_sign, const char *name)
+{
+    for (int i = 0; i < REDUCE; i++) {
+        double sum = 0, product = 1, least = 1000, most = -1000;
+
+        for (int pe = 0; pe < gshmem_n_pes(); pe++) {
+            const double x = element(pe, i, has_sign);
+            sum += x, product *= x, least = x < least ? x : least, most = x > most ? x : most;
+        }
+        const double wanted[] = {sum, product, least, most};
+        for (int operation = 0; operation < 4; operation++) {
+            const T *found = (const T *)(at + 8 * REDUCE * (operation + 1)) + i;
+            if (number(*found) != wanted[operation])
+                CHECK_FAIL("%s, operation %d, element %d: %g instead of %g", name, operation, i,
+                           number(*found), wanted[operation]);
+        }
+    }
+}
+
+static bool signs(const char *name)
+{
+    return name[0] != 'u';
+}
+
+static void same(const char *heap, int offset, int pe)
+{
+    for (int i = 0; i < INTS; i++)
+        CHECK_EQ(((const int *)(heap + offset))[i], pe * 1000 + i);
+}
+
+static void functions(CUfunction function)
+{
+    char *heap = (char *)gshmem_calloc(1, HEAP), *at = heap + REDUCTIONS;
+    int *out = (int *)gshmem_calloc(RESULTS, sizeof *out);
+    const int n = gshmem_n_pes();
+    void *arguments[] = {&heap, &out};
+
+    CHECK(heap && out);
+    *(long long *)(heap + MINUS) = -1 - (1LL << 40);
+#define X(name, type) prepare<type>(at, signs(#name)), at += 40 * REDUCE;
+    REDUCED(X)
+#undef X
+    CHECK_OK(gshmem_barrier_all());
+    launch(function, 1, arguments, 2);
+    CHECK_EQ(out[WRONG], 0);
+    CHECK_EQ(out[ME], me);
+    CHECK_EQ(out[ALL], n);
+    CHECK(out[OWN] && out[OUTSIDE] && out[MULTICAST]);
+    same(heap, PUT, left);
+    same(heap, PUT_AGAIN, left);
+    same(heap, GOT, left);
+    same(heap, GOT_AGAIN, left);
+    same(heap, GOT_LATER, right);
+    same(heap, SIGNALLED, left);
+    same(heap, BROADCAST, n - 1);
+    for (int pe = 0; pe < n; pe++)
+        CHECK_EQ(((int *)(heap + EXCHANGED))[pe], pe * 1000 + me);
+    at = heap + REDUCTIONS;
+#define X(name, type) reduced<type>(at, signs(#name), #name), at += 40 * REDUCE;
+    REDUCED(X)
+#undef X
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_OK(gshmem_free(out));
+    CHECK_OK(gshmem_free(heap));
+}
+
 int main(int argc, char **argv)
 {
     CUmodule module;
@@ -86,7 +218,7 @@ int main(int argc, char **argv)
     right = (me + 1) % gshmem_n_pes();
     left = (me + gshmem_n_pes() - 1) % gshmem_n_pes();
     CUfunction function = load(&module, argv[2], argv[3]);
-    if (strcmp(argv[1], "ring") == 0) {
+    if (strcmp(argv[1], "store") != 0) {
         gshmem_status_t status = gshmem_cumodule_init(module);
         if (status == GSHMEM_ERR_MISMATCH) {
             CHECK_OK(gshmem_finalize());
@@ -94,7 +226,7 @@ int main(int argc, char **argv)
             return 77;
         }
         CHECK_OK(status);
-        ring(function);
+        strcmp(argv[1], "ring") == 0 ? ring(function) : functions(function);
         CHECK_OK(gshmem_cumodule_finalize(module));
     } else {
         store(function);
