@@ -1,11 +1,12 @@
 /* Kernels of Triton and Numba: their PTX is loaded by the driver's API, told of the job, and run.
  *
- *     foreign store|ring|functions FILE KERNEL
+ *     foreign store|ring|functions FILE KERNEL [LIBRARY]
  *
  * store: each PE stores to its right neighbour's memory, by an address of gshmem_ptr; needs mapped
  * PEs. ring: each PE puts to its right neighbour with a signal, and waits for its left one's.
- * functions: all of libnvshmem_device.bc. */
+ * functions: all of libnvshmem_device.bc. LIBRARY is a translation of FILE that was made before. */
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include "gshmem.h"
 #include "check.h"
@@ -212,7 +213,9 @@ int main(int argc, char **argv)
 {
     CUmodule module;
 
-    CHECK_EQ(argc, 4);
+    CHECK(argc == 4 || argc == 5);
+    if (argc == 5 && !dlopen(argv[4], RTLD_NOW))
+        CHECK_FAIL("%s", dlerror());
     CHECK_OK(gshmem_init());
     me = gshmem_my_pe();
     right = (me + 1) % gshmem_n_pes();
