@@ -20,7 +20,11 @@
 
 extern char **environ;
 
-enum { FAT_BINARY_HEAD = 16 }; /* bytes, with the number of those that follow it */
+enum {
+    FAT_BINARY_HEAD = 16, /* bytes, with the number of those that follow it */
+    ATTRIBUTES_MOST = 32  /* of a launch */
+};
+_Static_assert(sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56, "CUDA's layout");
 
 struct CUmod_st {
     struct CUmod_st *next;
@@ -366,6 +370,8 @@ static CUresult driver_error(cudaError_t error)
         return CUDA_ERROR_INVALID_HANDLE;
     case cudaErrorCooperativeLaunchTooLarge:
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    case cudaErrorNotSupported:
+        return CUDA_ERROR_NOT_SUPPORTED;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -396,6 +402,30 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigne
     return driver_error(cudaLaunchCooperativeKernel(
         kernel->record.function, (dim3){grid_x, grid_y, grid_z}, (dim3){block_x, block_y, block_z},
         parameters, shared, stream));
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                          void **extra)
+{
+    const struct gshmem_host_ptx_kernel *kernel = (const struct gshmem_host_ptx_kernel *)function;
+    cudaLaunchAttribute attributes[ATTRIBUTES_MOST];
+
+    if (!config || !kernel || extra || (kernel->parameters && !parameters) ||
+        config->numAttrs > ATTRIBUTES_MOST || (config->numAttrs && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        attributes[i].id = (cudaLaunchAttributeID)config->attrs[i].id;
+        memcpy(&attributes[i].val, &config->attrs[i].value, sizeof attributes[i].val);
+    }
+    const cudaLaunchConfig_t same = {
+        .gridDim = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .blockDim = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .dynamicSmemBytes = config->sharedMemBytes,
+        .stream = config->hStream,
+        .attrs = attributes,
+        .numAttrs = config->numAttrs,
+    };
+    return driver_error(cudaLaunchKernelExC(&same, kernel->record.function, parameters));
 }
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags)

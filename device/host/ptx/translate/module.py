@@ -30,8 +30,17 @@ class ModuleEmitter(Emitter):
             isinstance(i, Statement) and control.may_arrive_at_0(i) for i in statements
         )
 
+        self.arity = {f.name: (len(f.returns), len(f.parameters)) for f in module.functions}
+
     def is_defined(self, name):
         return name in self.defined
+
+    def wrong_arguments(self, name, results, arguments):
+        """In words: what does not fit the function's declaration; "": nothing."""
+        due = self.arity.get(name, (results, arguments))
+        if due == (results, arguments):
+            return ""
+        return f"{name} has {due[0]} results and {due[1]} parameters, not {results} and {arguments}"
 
 
 def has_short_address(function, constants):
@@ -238,8 +247,19 @@ def variable_text(variable, names, defined):
 # ---- The module ----
 
 
+# What NVSHMEM's own device library keeps its state in.
+OF_NVSHMEM = ("nvshmemi_device_state_d", "nvshmemi_ibgda_device_state_d", "nvshmemi_device_lib_version_d")
+
+
 def module_names(module, shared):
     names = {}
+    for variable in module.variables:
+        if variable.name in OF_NVSHMEM:
+            raise PtxError(
+                variable.line,
+                f"{variable.name}: NVSHMEM's own device library is inside, which finds no job here: "
+                "compile the kernel with GSHMEM's nvshmem.h, or link GSHMEM's libnvshmem_device.bc",
+            )
     for variable in module.variables:
         if variable.space == "shared":
             place = shared.places[variable.name]

@@ -261,6 +261,10 @@ class Reader:
                 raise PtxError(line, f'"{space}" where a parameter is due')
             found += self.variable(space[1:], line, 1)
             self.take(",")
+        names = [made.name for made in found if made.name != "_"]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            raise PtxError(found[-1].line, f"the parameter {twice} is declared twice")
         return found
 
     # ---- Statements ----
