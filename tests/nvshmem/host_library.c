@@ -57,11 +57,11 @@ static void start(int me, void *id)
     uint64_t attr[32] = {0}; /* nvshmemx_init_attr_t */
     int provided = -1;
 
-    CHECK_EQ(CALL(int, nvshmemx_set_attr_uniqueid_args, (int, int, const void *, void *))(
-                 2, 2, id, attr),
+    CHECK_EQ(CALL(int, nvshmemx_set_attr_uniqueid_args, (int, int, const void *, void *))(2, 2, id,
+                                                                                          attr),
              1); /* there is no rank 2 */
-    CHECK_EQ(CALL(int, nvshmemx_set_attr_uniqueid_args, (int, int, const void *, void *))(
-                 me, 2, id, attr),
+    CHECK_EQ(CALL(int, nvshmemx_set_attr_uniqueid_args, (int, int, const void *, void *))(me, 2, id,
+                                                                                          attr),
              0);
     CHECK_EQ(CALL(int, nvshmemid_hostlib_init_attr,
                   (int, int *, unsigned, void *, struct version, void (*)(void **, void **)))(
@@ -76,8 +76,8 @@ static void teams(int me)
     int team = -7, config[16] = {2, 1};
 
     CHECK_EQ(CALL(int, nvshmem_team_n_pes, (int))(0), 2);
-    CHECK_EQ(CALL(int, nvshmem_team_split_strided, (int, int, int, int, const void *, long, int *))(
-                 0, 1, 1, 1, config, 0, &team),
+    CHECK_EQ(CALL(int, nvshmem_team_split_strided,
+                  (int, int, int, int, const void *, long, int *))(0, 1, 1, 1, config, 0, &team),
              0);
     CHECK_EQ(CALL(int, nvshmem_team_n_pes, (int))(team), me == 1 ? 1 : -1);
 }
@@ -96,20 +96,20 @@ static void on_stream(int me)
     *signal = 0;
     heap[0] = 10 + me, heap[1] = 20 + me;
     CALL(void, nvshmem_barrier_all, (void))();
-    CALL(void, nvshmemx_putmem_on_stream, (void *, const void *, size_t, int, void *))(
-        heap + 8, heap, 4, other, NULL);
+    CALL(void, nvshmemx_putmem_on_stream, (void *, const void *, size_t, int, void *))
+    (heap + 8, heap, 4, other, NULL);
     for (int i = 0; i < 2; i++)
         CALL(void, nvshmemx_putmem_signal_on_stream,
-             (void *, const void *, size_t, uint64_t *, uint64_t, int, int, void *))(
-            heap + 9, heap + 1, 4, signal, 3, i ? SIGNAL_ADD : SIGNAL_SET, other, NULL);
-    CALL(void, nvshmemx_signal_wait_until_on_stream, (uint64_t *, int, uint64_t, void *))(
-        signal, GE, 6, NULL);
+             (void *, const void *, size_t, uint64_t *, uint64_t, int, int, void *))
+        (heap + 9, heap + 1, 4, signal, 3, i ? SIGNAL_ADD : SIGNAL_SET, other, NULL);
+    CALL(void, nvshmemx_signal_wait_until_on_stream, (uint64_t *, int, uint64_t, void *))
+    (signal, GE, 6, NULL);
     CHECK_EQ(*signal, 6);
     CHECK_EQ(heap[9], 20 + other);
     CALL(void, nvshmem_barrier_all, (void))();
     CHECK_EQ(heap[8], 10 + other);
-    CALL(void, nvshmemx_getmem_on_stream, (void *, const void *, size_t, int, void *))(
-        heap + 16, heap, 8, other, NULL);
+    CALL(void, nvshmemx_getmem_on_stream, (void *, const void *, size_t, int, void *))
+    (heap + 16, heap, 8, other, NULL);
     CHECK_EQ(heap[17], 20 + other);
     CHECK_EQ(CALL(int, nvshmemx_broadcastmem_on_stream,
                   (int, void *, const void *, size_t, int, void *))(0, heap + 24, heap, 8, 1, NULL),

@@ -218,6 +218,20 @@ def launches_with_attributes(library):
     return found + [count(machine, function, 0)]
 
 
+def blocks_of_one_size(library):
+    """A kernel for blocks of 4 x 2 threads is not launched with others."""
+    machine = Machine(library)
+    text = COUNTER.replace("more)\n{", "more)\n.reqntid 4, 2\n{")
+    function = machine.function(machine.load(HEADER + text), "count")
+    out = (ctypes.c_uint32 * 1)(0)
+    pointers, _values = pointers_to([out, ctypes.c_uint32(1)])
+    found = []
+    for block in [(8, 1, 1), (4, 2, 1), (4, 2, 2)]:
+        found.append(machine.cuda.cuLaunchKernel(function, 1, 1, 1, *block, 0, None, pointers, None))
+    machine.cuda.cuCtxSynchronize()
+    return found + [out[0] >= 100]
+
+
 def handles_that_are_none(library):
     """A module that was unloaded, or never was one: its functions and variables are not looked for."""
     machine, at = Machine(library), ctypes.c_uint64()
@@ -235,6 +249,7 @@ def handles_that_are_none(library):
 CASES = {
     shared_memory_in_a_graph: [0, True],
     launches_with_attributes: [0, 801, 801, 801, 720, 0, 1, 104],
+    blocks_of_one_size: [1, 0, 1, True],
     handles_that_are_none: [0] + [400] * 6,
     files_of_modules: [301, 801, 200, 200, 200, 0, 1, 100],
     one_text_in_two_files: [100, 100, 101, 101],

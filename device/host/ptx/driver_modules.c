@@ -377,13 +377,28 @@ static CUresult driver_error(cudaError_t error)
     }
 }
 
+/* Code for one size of blocks computes something else with another: Triton's does. */
+static bool takes_blocks(const struct gshmem_host_ptx_kernel *kernel, unsigned x, unsigned y,
+                         unsigned z)
+{
+    const u32 *due = kernel->block;
+
+    if (due[0] == 0 || (due[0] == x && due[1] == y && due[2] == z))
+        return true;
+    log_error("kernel %s: a launch with blocks of %u x %u x %u threads; it was compiled for blocks "
+              "of %u x %u x %u (.reqntid)",
+              kernel->name, x, y, z, due[0], due[1], due[2]);
+    return false;
+}
+
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                         CUstream stream, void **parameters, void **extra)
 {
     const struct gshmem_host_ptx_kernel *kernel = (const struct gshmem_host_ptx_kernel *)function;
 
-    if (!kernel || extra || (kernel->parameters && !parameters))
+    if (!kernel || extra || (kernel->parameters && !parameters) ||
+        !takes_blocks(kernel, block_x, block_y, block_z))
         return CUDA_ERROR_INVALID_VALUE;
     return driver_error(cudaLaunchKernel(kernel->record.function, (dim3){grid_x, grid_y, grid_z},
                                          (dim3){block_x, block_y, block_z}, parameters, shared,
@@ -397,7 +412,8 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigne
 {
     const struct gshmem_host_ptx_kernel *kernel = (const struct gshmem_host_ptx_kernel *)function;
 
-    if (!kernel || (kernel->parameters && !parameters))
+    if (!kernel || (kernel->parameters && !parameters) ||
+        !takes_blocks(kernel, block_x, block_y, block_z))
         return CUDA_ERROR_INVALID_VALUE;
     return driver_error(cudaLaunchCooperativeKernel(
         kernel->record.function, (dim3){grid_x, grid_y, grid_z}, (dim3){block_x, block_y, block_z},
@@ -411,7 +427,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     cudaLaunchAttribute attributes[ATTRIBUTES_MOST];
 
     if (!config || !kernel || extra || (kernel->parameters && !parameters) ||
-        config->numAttrs > ATTRIBUTES_MOST || (config->numAttrs && !config->attrs))
+        config->numAttrs > ATTRIBUTES_MOST || (config->numAttrs && !config->attrs) ||
+        !takes_blocks(kernel, config->blockDimX, config->blockDimY, config->blockDimZ))
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < config->numAttrs; i++) {
         attributes[i].id = (cudaLaunchAttributeID)config->attrs[i].id;

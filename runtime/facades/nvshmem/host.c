@@ -4,7 +4,8 @@
  * binary interface, in the version node NVSHMEM.
  *
  * Kernels with NVSHMEM's own device library inside are refused: GSHMEM cannot give them a state.
- * That library asks nvshmemid_init_status before it launches one, and hears that there is no job. */
+ * That library asks nvshmemid_init_status before it launches one, and hears that there is no job.
+ */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ struct device_version {
 NVSHMEM int nvshmem_selected_device_transport = 0;
 
 static atomic_int asked; /* how often NVSHMEM's device library has asked since the start */
-static atomic_bool told;
+static atomic_bool said;
 
 NVSHMEM int nvshmemx_get_uniqueid(gshmem_uniqueid_t *uniqueid)
 {
@@ -110,7 +111,7 @@ NVSHMEM int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned f
 /* Asked once by each start, and then before each launch of a kernel. */
 NVSHMEM int nvshmemid_init_status(void)
 {
-    if (atomic_fetch_add(&asked, 1) > 0 && gshmem_initialized() && !atomic_exchange(&told, true))
+    if (atomic_fetch_add(&asked, 1) > 0 && gshmem_initialized() && !atomic_exchange(&said, true))
         fprintf(stderr,
                 "gshmem[%d] error: a kernel with NVSHMEM's own device library inside is not run: "
                 "GSHMEM has calls of the host and on streams for it alone; compile the kernel with "

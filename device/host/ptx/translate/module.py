@@ -293,7 +293,7 @@ def kernel_text(number, kernel, shared, names):
         f'{{{rows or "{0, 0}"}}};',
         f'PTX_KERNEL({number}, {names[kernel.name].text}, "{kernel.name}", parameters_{number}, '
         f"{len(offsets)}, {size}, "
-        f"{dynamic_text(kernel, shared)})",
+        f"{dynamic_text(kernel, shared)}, {kernel.block[0]}, {kernel.block[1]}, {kernel.block[2]})",
     ]
 
 

@@ -92,7 +92,7 @@ class Function:
     returns: list
     body: Scope = None
     external: bool = False
-    threads_most: int = 0
+    block: tuple = (0, 0, 0)  # .reqntid: the only size of blocks; zeros: any
 
 
 @dataclass
@@ -361,6 +361,14 @@ class Reader:
                 scope.items.append(self.instruction())
         return scope
 
+    def sizes(self):
+        """The numbers behind a directive of a kernel."""
+        found = []
+        while self.peek() not in ("{", ";") and not self.peek().startswith("."):
+            if not self.take(","):
+                found.append(self.number())
+        return found
+
     def function(self, entry, external, line):
         made = Function("", line, entry, [], [], external=external)
         while self.peek() == ".attribute":
@@ -374,11 +382,10 @@ class Reader:
             made.parameters = self.parameters()
         while self.peek() not in ("{", ";"):
             word = self.next()
-            if word in (".reqnctapercluster", ".explicitcluster") and entry:
-                sizes = []
-                while self.peek() not in ("{", ";") and not self.peek().startswith("."):
-                    if not self.take(","):
-                        sizes.append(self.number())
+            if word == ".reqntid" and entry:
+                made.block = tuple((self.sizes() + [1, 1])[:3])
+            elif word in (".reqnctapercluster", ".explicitcluster") and entry:
+                sizes = self.sizes()
                 if any(size != 1 for size in sizes):
                     raise PtxError(line, f"{made.name}: clusters of blocks are not supported")
         if self.take(";"):

@@ -25,6 +25,7 @@ struct gshmem_host_ptx_kernel {
     u32 parameters;
     u32 bytes;  /* of all parameters */
     u32 shared; /* static shared memory; what is dynamic lies behind it */
+    u32 block[3]; /* the only size that its blocks may have; zeros: any */
     struct gshmem_host_ptx_module *module; /* the library's */
 };
 
@@ -144,7 +145,8 @@ PTX_SHUFFLE(down, lane + by, wanted <= most)
 PTX_SHUFFLE(bfly, lane ^ by, wanted <= most)
 PTX_SHUFFLE(idx, least | (by & ~segments), wanted <= most)
 
-#define PTX_KERNEL(number, function, ptx_name, rows, count, all_bytes, static_shared)              \
+#define PTX_KERNEL(number, function, ptx_name, rows, count, all_bytes, static_shared, block_x,     \
+                   block_y, block_z)                                                               \
     static struct gshmem_host_ptx_kernel kernel_##number;                                          \
     static void unpack_##number(void **arguments)                                                  \
     {                                                                                              \
@@ -157,6 +159,7 @@ PTX_SHUFFLE(idx, least | (by & ~segments), wanted <= most)
                                                             count,                                 \
                                                             all_bytes,                             \
                                                             static_shared,                         \
+                                                            {block_x, block_y, block_z},           \
                                                             0};
 
 /* The constructor comes before those of nvcc's host code, which look for the module. */
