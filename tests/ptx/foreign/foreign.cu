@@ -1,6 +1,7 @@
 /* Kernels of Triton and Numba: their PTX is loaded by the driver's API, told of the job, and run.
  *
  *     foreign store|ring|functions FILE KERNEL [LIBRARY]
+ *     foreign versions
  *
  * store: each PE stores to its right neighbour's memory, by an address of gshmem_ptr; needs mapped
  * PEs. ring: each PE puts to its right neighbour with a signal, and waits for its left one's.
@@ -209,10 +210,48 @@ static void functions(CUfunction function)
     CHECK_OK(gshmem_free(heap));
 }
 
+/* ---- Which modules are told of the job ---- */
+
+/* A module with a variable of so many bytes, and what it holds at first. */
+static gshmem_status_t told(const char *name, size_t bytes, size_t size, unsigned version)
+{
+    char text[1000];
+    CUmodule module;
+
+    snprintf(text, sizeof text,
+             ".version 8.0\n.target sm_90\n.address_size 64\n"
+             ".visible .const .align 8 .b32 %s[%zu] = {%zu, %u};\n"
+             ".visible .entry k()\n{\nret;\n}\n",
+             name, bytes / 4, size, version);
+    CHECK_EQ(cuModuleLoadData(&module, text), CUDA_SUCCESS);
+    gshmem_status_t status = gshmem_cumodule_init(module);
+    CHECK_EQ(cuModuleUnload(module), CUDA_SUCCESS);
+    return status;
+}
+
+static void versions(void)
+{
+    const size_t size = sizeof(struct gshmem_device_state);
+    const unsigned version = GSHMEM_DEVICE_STATE_VERSION;
+
+    CHECK_FAILS(told("gshmem_device_here", size, size, version + 1), GSHMEM_ERR_MISMATCH,
+                "the device library of another version of GSHMEM");
+    CHECK_FAILS(told("gshmem_device_here", size + 8, size + 8, version), GSHMEM_ERR_MISMATCH,
+                "its state has");
+    CHECK_FAILS(told("another", size, size, version), GSHMEM_ERR_ARGUMENT,
+                "no variable gshmem_device_here");
+}
+
 int main(int argc, char **argv)
 {
     CUmodule module;
 
+    if (argc == 2 && strcmp(argv[1], "versions") == 0) {
+        CHECK_OK(gshmem_init());
+        versions();
+        CHECK_OK(gshmem_finalize());
+        return 0;
+    }
     CHECK(argc == 4 || argc == 5);
     if (argc == 5 && !dlopen(argv[4], RTLD_NOW))
         CHECK_FAIL("%s", dlerror());
@@ -223,9 +262,10 @@ int main(int argc, char **argv)
     CUfunction function = load(&module, argv[2], argv[3]);
     if (strcmp(argv[1], "store") != 0) {
         gshmem_status_t status = gshmem_cumodule_init(module);
-        if (status == GSHMEM_ERR_MISMATCH) {
+        if (status == GSHMEM_ERR_MISMATCH && strstr(argv[2], "triton")) { /* that is kept */
             CHECK_OK(gshmem_finalize());
-            puts("SKIP: the kernel was made with other headers; tests/ptx/foreign/make makes it anew");
+            puts("SKIP: the kernel was made with other headers; tests/ptx/foreign/make makes it "
+                 "anew");
             return 77;
         }
         CHECK_OK(status);
