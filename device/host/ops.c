@@ -72,7 +72,9 @@ static gshmem_status_t memory_copy(struct device *d, void *to, const void *from,
     return GSHMEM_OK;
 }
 
-/* In stream_call.c. */
+/* In find_state.c and stream_call.c. */
+gshmem_status_t host_find_state(struct device *d, void *module, bool library, size_t bytes,
+                                void **state);
 gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument,
                                  void (*release)(void *));
 bool host_stream_is_captured(void *stream);
@@ -276,19 +278,6 @@ static bool kernels_see(struct device *d, const void *at, size_t bytes)
     return true;
 }
 
-static gshmem_status_t find_state(struct device *d, void *module, bool library, size_t bytes,
-                                  void **state)
-{
-    (void)d;
-    (void)bytes;
-    (void)state;
-    return fail(
-        GSHMEM_ERR_UNSUPPORTED,
-        "%s %p: the host device has no modules that a driver loads; kernels of programs and "
-        "shared libraries find the job by themselves",
-        library ? "library" : "module", module);
-}
-
 static gshmem_status_t streams_wait(struct device *d)
 {
     (void)d;
@@ -456,7 +445,7 @@ const struct device_ops device_host = {
     .stream_copy = stream_copy,
     .stream_request = stream_request,
     .kernels_see = kernels_see,
-    .find_state = find_state,
+    .find_state = host_find_state,
     .streams_wait = streams_wait,
     .request_start = request_start,
     .request_done = request_done,

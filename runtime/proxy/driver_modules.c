@@ -56,6 +56,26 @@ static bool driver_modules_is_known(const void *handle)
     return known;
 }
 
+/* Kernels that Triton has linked say with which headers their library was compiled; what nvcc made
+ * has zeros, and is of the program's own headers. */
+static gshmem_status_t driver_modules_check(const char *call, const void *handle, const void *state)
+{
+    struct {
+        uint32_t size, version;
+    } of = {0};
+    gshmem_status_t status = job->device->ops->copy(job->device, &of, state, sizeof of);
+
+    if (status || (of.size == 0 && of.version == 0) ||
+        (of.size == sizeof(struct gshmem_device_state) &&
+         of.version == GSHMEM_DEVICE_STATE_VERSION))
+        return status;
+    return fail(GSHMEM_ERR_MISMATCH,
+                "%s: %p has the device library of another version of GSHMEM: its state has version "
+                "%u and %u B, expected %u and %zu; compile the kernel again",
+                call, handle, of.version, of.size, GSHMEM_DEVICE_STATE_VERSION,
+                sizeof(struct gshmem_device_state));
+}
+
 static gshmem_status_t driver_modules_begin(const char *call, void *handle, bool library)
 {
     gshmem_status_t status = job_require(call);
@@ -67,6 +87,8 @@ static gshmem_status_t driver_modules_begin(const char *call, void *handle, bool
         return fail(GSHMEM_ERR_STATE, "%s: %p knows of the job already", call, handle);
     if ((status = job->device->ops->find_state(job->device, handle, library,
                                                sizeof(struct gshmem_device_state), &state)))
+        return status;
+    if ((status = driver_modules_check(call, handle, state)))
         return status;
     struct driver_module *d = calloc(1, sizeof *d);
     if (!d)

@@ -170,6 +170,43 @@ static void graph(cuda_module module)
     CHECK_EQ(driver.free(at), CUDA_OK);
 }
 
+/* cuLaunchKernelEx: attributes that are advice, and one that is refused. The library does not call
+ * it. */
+static void by_attributes(cuda_module module)
+{
+    struct {
+        int id, pad, value[16];
+    } attribute[] = {{.id = 2, .value = {1}}, {.id = 4, .value = {1, 1, 1}}, {.id = 6, .value = {1}},
+                     {.id = 8, .value = {-1}}, {.id = 7}};
+    struct {
+        unsigned size[6], shared;
+        cuda_stream stream;
+        void *attribute;
+        unsigned attributes;
+    } config = {.size = {FEW, 1, 1, 32, 1, 1}, .attribute = attribute, .attributes = 4};
+    cuda_result (*cuLaunchKernelEx)(const void *, cuda_function, void **, void **);
+    cuda_address at = new_memory();
+    void *arguments[] = {&at};
+    unsigned count = 0;
+
+    LOOK_UP(cuLaunchKernelEx);
+    config.stream = new_stream();
+    CHECK_EQ(driver.fill_async(at, 0, sizeof count, config.stream), CUDA_OK);
+    CHECK_EQ(cuLaunchKernelEx(&config, function_of(module, "meet"), arguments, NULL), CUDA_OK);
+    CHECK_EQ(driver.copy_async((uintptr_t)&count, at, sizeof count, config.stream), CUDA_OK);
+    finish(config.stream);
+    CHECK_EQ(count, FEW);
+    config.attributes = 5;
+    CHECK_EQ(cuLaunchKernelEx(&config, function_of(module, "meet"), arguments, NULL),
+             CUDA_NOT_SUPPORTED);
+    attribute[1].value[0] = 2;
+    config.attributes = 2;
+    CHECK_EQ(cuLaunchKernelEx(&config, function_of(module, "meet"), arguments, NULL),
+             CUDA_NOT_SUPPORTED);
+    end_stream(config.stream);
+    CHECK_EQ(driver.free(at), CUDA_OK);
+}
+
 static void cooperative(cuda_module module)
 {
     cuda_result (*cuLaunchCooperativeKernel)(cuda_function, unsigned, unsigned, unsigned, unsigned,
@@ -234,6 +271,7 @@ int main(void)
     cuda_module module = modules();
     graph(module);
     cooperative(module);
+    by_attributes(module);
     refusals(module);
     CHECK_EQ(driver.module_unload(module), CUDA_OK);
     close_gpu();

@@ -265,6 +265,25 @@ static void pointers(int *out)
     cooperative.val.clusterDim = {2, 1, 1};
     CHECK_CUDA_FAILS(cudaLaunchKernelEx(&config, plain, out, 0), cudaErrorNotSupported);
 
+    config.gridDim = dim3(1);
+    for (int id = 0; id < 18; id++) { /* what is advice, and what is refused */
+        const bool refused = id == 7 || id == 12 || id == 13 || id > 14;
+
+        cooperative = {};
+        cooperative.id = (cudaLaunchAttributeID)id;
+        if (id == 4 || id == 11)
+            cooperative.val.clusterDim = {1, 1, 1};
+        out[3] = 0;
+        if (refused) {
+            CHECK_CUDA_FAILS(cudaLaunchKernelEx(&config, plain, out, (short)id),
+                             cudaErrorNotSupported);
+        } else {
+            CHECK_CUDA(cudaLaunchKernelEx(&config, plain, out, (short)id));
+            CHECK_LAUNCH();
+        }
+        CHECK_EQ(out[3], refused ? 0 : id + 3);
+    }
+
     cudaFuncAttributes attributes;
     CHECK_CUDA(cudaFuncGetAttributes(&attributes, (const void *)plain));
     CHECK(attributes.maxThreadsPerBlock >= 256);

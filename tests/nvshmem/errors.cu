@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     else if (strcmp(what, "stream_none") == 0)
         nvshmemx_quiet_on_stream((cudaStream_t)0x1234);
     else if (strcmp(what, "cumodule") == 0)
-        CHECK_EQ(nvshmemx_cumodule_init((CUmodule)&mine), NVSHMEMX_ERROR_NOT_SUPPORTED);
+        CHECK_EQ(nvshmemx_cumodule_init((CUmodule)&mine), NVSHMEMX_ERROR_INVALID_VALUE);
     else if (strcmp(what, "exit") == 0)
         nvshmem_global_exit(3);
     (void)cudaGetLastError(); /* of a stream that is none */

@@ -46,6 +46,26 @@ CASES = {
         HEADER + ".visible .entry k() .reqnctapercluster 2, 1, 1\n{\n}\n",
         "error: k: clusters",
     ),
+    "parameter twice": (
+        HEADER + ".visible .entry k(.param .u32 a, .param .u32 a)\n{\n    ret;\n}\n",
+        ":4: error: the parameter a is declared twice",
+    ),
+    "library of NVSHMEM": (
+        HEADER + ".visible .const .align 8 .b8 nvshmemi_device_state_d[1024];\n" + BODY + "    ret;\n}\n",
+        ":4: error: nvshmemi_device_state_d: NVSHMEM's own device library is inside",
+    ),
+    "arguments": (
+        HEADER + ".func f(.param .b32 a)\n{\n    ret;\n}\n" + BODY + "    call f;\n}\n",
+        ":11: error: .*f has 0 results and 1 parameters, not 0 and 0",
+    ),
+    "short address": (
+        HEADER + ".global .b32 x;\n" + BODY + "    mov.b32 %r1, x;\n}\n",
+        ":8: error: .*the address of x, which has 64 bits, in 32",
+    ),
+    "vector of two": (
+        HEADER + BODY + "    .reg .b64 %d;\n    ld.global.b32 {%r1, %r2}, [%d];\n}\n",
+        ":8: error: ld.global.b32",
+    ),
     "external": (HEADER + ".extern .global .b32 x;\n", ":4: error: x: a variable of another"),
 }
 
@@ -53,6 +73,7 @@ CASES = {
 OPERANDS = {
     "mov.u32 %r1": "1 operand instead of 2",
     "mov.u32 %r1, %r2, %r3": "3 operands instead of 2",
+    "cvt.s64.s7 %r1, %r2": "",
     "bra": "0 operands instead of 1",
     "bra {%r1}": "",
     "call": "0 operands instead of 1",

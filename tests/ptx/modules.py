@@ -174,8 +174,83 @@ def shared_memory_in_a_graph(library):
     return [sum(found), list(out) == [10000 * i + 1000 + i for i in range(32)]]
 
 
+class Attribute(ctypes.Structure):
+    """CUlaunchAttribute."""
+
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_uint * 16)]
+
+
+class Config(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = [
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(Attribute)),
+        ("n", ctypes.c_uint),
+    ]
+
+
+def launches_with_attributes(library):
+    """cuLaunchKernelEx: advice, a cluster of one, of two, an event; a grid that cannot be cooperative; the count after."""
+    machine = Machine(library)
+    function = machine.function(machine.load(HEADER + COUNTER), "count")
+    out, found = (ctypes.c_uint32 * 1)(0), []
+    pointers, _values = pointers_to([out, ctypes.c_uint32(1)])
+    for blocks, *attributes in [
+        (1, (2, 1), (3, 2), (4, 1, 1, 1), (6, 1), (8, 0xFFFFFFFF)),
+        (1, (4, 2, 1, 1)),
+        (1, (7, 0)),
+        (1, (99, 0)),
+        (1 << 24, (2, 1)),
+        (3,),
+    ]:
+        rows = (Attribute * len(attributes))()
+        for row, (number, *values) in zip(rows, attributes):
+            row.id = number
+            row.value[: len(values)] = values
+        config = Config((blocks, 1, 1), (1, 1, 1), 0, None, rows, len(attributes))
+        found.append(machine.cuda.cuLaunchKernelEx(ctypes.byref(config), function, pointers, None))
+    found.append(machine.cuda.cuLaunchKernelEx(None, function, pointers, None))
+    machine.cuda.cuCtxSynchronize()
+    return found + [count(machine, function, 0)]
+
+
+def blocks_of_one_size(library):
+    """A kernel for blocks of 4 x 2 threads is not launched with others."""
+    machine = Machine(library)
+    text = COUNTER.replace("more)\n{", "more)\n.reqntid 4, 2\n{")
+    function = machine.function(machine.load(HEADER + text), "count")
+    out = (ctypes.c_uint32 * 1)(0)
+    pointers, _values = pointers_to([out, ctypes.c_uint32(1)])
+    found = []
+    for block in [(8, 1, 1), (4, 2, 1), (4, 2, 2)]:
+        found.append(machine.cuda.cuLaunchKernel(function, 1, 1, 1, *block, 0, None, pointers, None))
+    machine.cuda.cuCtxSynchronize()
+    return found + [out[0] >= 100]
+
+
+def handles_that_are_none(library):
+    """A module that was unloaded, or never was one: its functions and variables are not looked for."""
+    machine, at = Machine(library), ctypes.c_uint64()
+    first, other = machine.load(HEADER + COUNTER), (ctypes.c_uint64 * 8)()
+    found = [machine.cuda.cuModuleUnload(first)]
+    for module in (first, ctypes.c_void_p(ctypes.addressof(other))):
+        found += [
+            machine.cuda.cuModuleUnload(module),
+            machine.cuda.cuModuleGetFunction(ctypes.byref(at), module, b"count"),
+            machine.cuda.cuModuleGetGlobal_v2(ctypes.byref(at), None, module, b"counter"),
+        ]
+    return found
+
+
 CASES = {
     shared_memory_in_a_graph: [0, True],
+    launches_with_attributes: [0, 801, 801, 801, 720, 0, 1, 104],
+    blocks_of_one_size: [1, 0, 1, True],
+    handles_that_are_none: [0] + [400] * 6,
     files_of_modules: [301, 801, 200, 200, 200, 0, 1, 100],
     one_text_in_two_files: [100, 100, 101, 101],
     one_text_loaded_by_threads: [100, 100, 100],

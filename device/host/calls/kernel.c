@@ -7,6 +7,7 @@
 #include "device/host/blocks/watch.h"
 #include "device/host/blocks/workers.h"
 #include "device/host/calling_thread.h"
+#include "device/host/calls/attributes.h"
 #include "device/host/forks.h"
 #include "device/host/streams/stream.h"
 #include "runtime/base/log.h"
@@ -304,18 +305,9 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
 
     if (!config || (config->numAttrs && !config->attrs))
         return report_error(cudaErrorInvalidValue);
-    for (unsigned i = 0; i < config->numAttrs; i++) {
-        const cudaLaunchAttribute *a = &config->attrs[i];
-
-        if (a->id == cudaLaunchAttributeCooperative) {
-            cooperative = a->val.cooperative;
-        } else if (a->id == cudaLaunchAttributeClusterDimension &&
-                   (uint64_t)a->val.clusterDim.x * a->val.clusterDim.y * a->val.clusterDim.z > 1) {
-            log_error("a launch in clusters of %u x %u x %u blocks; the host device has none",
-                      a->val.clusterDim.x, a->val.clusterDim.y, a->val.clusterDim.z);
-            return report_error(cudaErrorNotSupported);
-        }
-    }
+    cudaError_t error = launch_attributes(config->attrs, config->numAttrs, &cooperative);
+    if (error)
+        return report_error(error);
     return launch_by_pointer(function,
                              (struct configuration){config->gridDim, config->blockDim,
                                                     config->dynamicSmemBytes, config->stream,

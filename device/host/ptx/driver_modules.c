@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +20,58 @@
 
 extern char **environ;
 
-enum { FAT_BINARY_HEAD = 16 }; /* bytes, with the number of those that follow it */
+enum {
+    FAT_BINARY_HEAD = 16, /* bytes, with the number of those that follow it */
+    ATTRIBUTES_MOST = 32  /* of a launch */
+};
+_Static_assert(sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56, "CUDA's layout");
 
 struct CUmod_st {
+    struct CUmod_st *next;
     void *library; /* of dlopen; NULL: the translation is in the program itself */
     struct gshmem_host_ptx_module *module;
 };
+
+/* Those that are loaded: a handle that is none of them is refused. */
+static struct {
+    pthread_mutex_t lock;
+    struct CUmod_st *first;
+} loaded = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void loaded_enter(struct CUmod_st *made)
+{
+    pthread_mutex_lock(&loaded.lock);
+    made->next = loaded.first;
+    loaded.first = made;
+    pthread_mutex_unlock(&loaded.lock);
+}
+
+static bool loaded_has(const struct CUmod_st *module)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&loaded.lock);
+    for (const struct CUmod_st *at = loaded.first; at && !found; at = at->next)
+        found = at == module;
+    pthread_mutex_unlock(&loaded.lock);
+    return found;
+}
+
+/* False: it was none of them. */
+static bool loaded_leave(const struct CUmod_st *module)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&loaded.lock);
+    for (struct CUmod_st **at = &loaded.first; *at && !found; at = found ? at : &(*at)->next) {
+        if (*at == module) {
+            *at = module->next;
+            found = true;
+        }
+    }
+    pthread_mutex_unlock(&loaded.lock);
+    return found;
+}
 
 /* The translator: beside this library in a build tree, else where it was installed. */
 static bool find_tool(char *path, size_t size, char own_path[PATH_MAX])
@@ -185,6 +232,7 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
         free(made);
         return CUDA_ERROR_INVALID_PTX;
     }
+    loaded_enter(made);
     *out = made;
     return CUDA_SUCCESS;
 }
@@ -260,6 +308,8 @@ CUresult cuModuleUnload(CUmodule module)
 {
     if (!module)
         return CUDA_ERROR_INVALID_VALUE;
+    if (!loaded_leave(module))
+        return CUDA_ERROR_INVALID_HANDLE;
     close_translation(module);
     free(module);
     return CUDA_SUCCESS;
@@ -267,11 +317,11 @@ CUresult cuModuleUnload(CUmodule module)
 
 CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
 {
-    struct gshmem_host_ptx_kernel *kernel =
-        out && module && name ? ptx_module_kernel(module->module, name) : NULL;
-
     if (!out || !module || !name)
         return CUDA_ERROR_INVALID_VALUE;
+    if (!loaded_has(module))
+        return CUDA_ERROR_INVALID_HANDLE;
+    struct gshmem_host_ptx_kernel *kernel = ptx_module_kernel(module->module, name);
     if (!kernel)
         return CUDA_ERROR_NOT_FOUND;
     *out = (CUfunction)kernel;
@@ -280,11 +330,11 @@ CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *bytes, CUmodule module, const char *name)
 {
-    const struct gshmem_host_ptx_variable *variable =
-        module && name ? ptx_module_variable(module->module, name) : NULL;
-
     if (!module || !name)
         return CUDA_ERROR_INVALID_VALUE;
+    if (!loaded_has(module))
+        return CUDA_ERROR_INVALID_HANDLE;
+    const struct gshmem_host_ptx_variable *variable = ptx_module_variable(module->module, name);
     if (!variable)
         return CUDA_ERROR_NOT_FOUND;
     if (at)
@@ -320,9 +370,25 @@ static CUresult driver_error(cudaError_t error)
         return CUDA_ERROR_INVALID_HANDLE;
     case cudaErrorCooperativeLaunchTooLarge:
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    case cudaErrorNotSupported:
+        return CUDA_ERROR_NOT_SUPPORTED;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
+}
+
+/* Code for one size of blocks computes something else with another: Triton's does. */
+static bool takes_blocks(const struct gshmem_host_ptx_kernel *kernel, unsigned x, unsigned y,
+                         unsigned z)
+{
+    const u32 *due = kernel->block;
+
+    if (due[0] == 0 || (due[0] == x && due[1] == y && due[2] == z))
+        return true;
+    log_error("kernel %s: a launch with blocks of %u x %u x %u threads; it was compiled for blocks "
+              "of %u x %u x %u (.reqntid)",
+              kernel->name, x, y, z, due[0], due[1], due[2]);
+    return false;
 }
 
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -331,7 +397,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
 {
     const struct gshmem_host_ptx_kernel *kernel = (const struct gshmem_host_ptx_kernel *)function;
 
-    if (!kernel || extra || (kernel->parameters && !parameters))
+    if (!kernel || extra || (kernel->parameters && !parameters) ||
+        !takes_blocks(kernel, block_x, block_y, block_z))
         return CUDA_ERROR_INVALID_VALUE;
     return driver_error(cudaLaunchKernel(kernel->record.function, (dim3){grid_x, grid_y, grid_z},
                                          (dim3){block_x, block_y, block_z}, parameters, shared,
@@ -345,11 +412,37 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigne
 {
     const struct gshmem_host_ptx_kernel *kernel = (const struct gshmem_host_ptx_kernel *)function;
 
-    if (!kernel || (kernel->parameters && !parameters))
+    if (!kernel || (kernel->parameters && !parameters) ||
+        !takes_blocks(kernel, block_x, block_y, block_z))
         return CUDA_ERROR_INVALID_VALUE;
     return driver_error(cudaLaunchCooperativeKernel(
         kernel->record.function, (dim3){grid_x, grid_y, grid_z}, (dim3){block_x, block_y, block_z},
         parameters, shared, stream));
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                          void **extra)
+{
+    const struct gshmem_host_ptx_kernel *kernel = (const struct gshmem_host_ptx_kernel *)function;
+    cudaLaunchAttribute attributes[ATTRIBUTES_MOST];
+
+    if (!config || !kernel || extra || (kernel->parameters && !parameters) ||
+        config->numAttrs > ATTRIBUTES_MOST || (config->numAttrs && !config->attrs) ||
+        !takes_blocks(kernel, config->blockDimX, config->blockDimY, config->blockDimZ))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        attributes[i].id = (cudaLaunchAttributeID)config->attrs[i].id;
+        memcpy(&attributes[i].val, &config->attrs[i].value, sizeof attributes[i].val);
+    }
+    const cudaLaunchConfig_t same = {
+        .gridDim = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .blockDim = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .dynamicSmemBytes = config->sharedMemBytes,
+        .stream = config->hStream,
+        .attrs = attributes,
+        .numAttrs = config->numAttrs,
+    };
+    return driver_error(cudaLaunchKernelExC(&same, kernel->record.function, parameters));
 }
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags)

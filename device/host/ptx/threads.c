@@ -64,6 +64,11 @@ int gshmem_host_ptx_space(u64 address)
     return address - stack < self->stack->size;
 }
 
+u64 gshmem_host_ptx_stack(void)
+{
+    return (u64)(uintptr_t)thread_self()->stack->low;
+}
+
 /* --- Who and where --- */
 
 u32 gshmem_host_ptx_worker(void)

@@ -359,14 +359,25 @@ enum cudaFuncCache {
     cudaFuncCachePreferEqual = 3
 };
 
-/* The cooperative attribute is honoured. Clusters of more than one block are refused. All other
- * attributes are ignored. */
+/* The cooperative attribute is honoured. Clusters of more than one block are refused, and so are
+ * attributes with events, those of nodes that kernels update, and unknown ones. The rest is advice:
+ * access policy, synchronization policy, scheduling of clusters, programmatic stream serialization,
+ * priority, memory domains, carveout. */
 typedef enum cudaLaunchAttributeID {
     cudaLaunchAttributeIgnore = 0,
+    cudaLaunchAttributeAccessPolicyWindow = 1,
     cudaLaunchAttributeCooperative = 2,
+    cudaLaunchAttributeSynchronizationPolicy = 3,
     cudaLaunchAttributeClusterDimension = 4,
+    cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
     cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+    cudaLaunchAttributeProgrammaticEvent = 7,
     cudaLaunchAttributePriority = 8,
+    cudaLaunchAttributeMemSyncDomainMap = 9,
+    cudaLaunchAttributeMemSyncDomain = 10,
+    cudaLaunchAttributePreferredClusterDimension = 11,
+    cudaLaunchAttributeLaunchCompletionEvent = 12,
+    cudaLaunchAttributeDeviceUpdatableKernelNode = 13,
     cudaLaunchAttributePreferredSharedMemoryCarveout = 14
 } cudaLaunchAttributeID;
 

@@ -105,3 +105,51 @@ SIM_API cuda_result cuLaunchCooperativeKernel(cuda_function kernel, unsigned gri
     SIM_ENTER();
     return launch((const struct sim_function *)kernel, size, shared, true, stream, arguments);
 }
+
+/* As CUDA lays it out. */
+struct sim_attribute {
+    int id;
+    char pad[4];
+    union {
+        char pad[64];
+        int cooperative;
+        unsigned cluster[3];
+    } value;
+};
+
+struct sim_config {
+    unsigned size[6], shared;
+    cuda_stream stream;
+    const struct sim_attribute *attribute;
+    unsigned attributes;
+};
+
+/* Attributes that a driver takes as advice are none here, and no GPU of the simulation has clusters.
+ * Which are refused is the host device's to say, where programs use more (cuLaunchKernelEx of
+ * device/host/ptx). */
+SIM_API cuda_result cuLaunchKernelEx(const struct sim_config *config, cuda_function kernel,
+                                     void **arguments, void **extra);
+SIM_API cuda_result cuLaunchKernelEx(const struct sim_config *config, cuda_function kernel,
+                                     void **arguments, void **extra)
+{
+    enum { COOPERATIVE = 2, SYNCHRONIZATION = 3, CLUSTER = 4, SERIALIZATION = 6, PRIORITY = 8 };
+    bool cooperative = false;
+
+    SIM_ENTER();
+    if (extra || !config)
+        return CUDA_INVALID_VALUE;
+    for (unsigned i = 0; i < config->attributes; i++) {
+        const struct sim_attribute *a = &config->attribute[i];
+        const unsigned *cluster = a->value.cluster;
+
+        if (a->id == COOPERATIVE)
+            cooperative = a->value.cooperative;
+        else if (a->id == CLUSTER && cluster[0] * cluster[1] * cluster[2] > 1)
+            return CUDA_NOT_SUPPORTED;
+        else if (a->id != SYNCHRONIZATION && a->id != CLUSTER && a->id != SERIALIZATION &&
+                 a->id != PRIORITY && a->id != 0)
+            return CUDA_NOT_SUPPORTED;
+    }
+    return launch((const struct sim_function *)kernel, config->size, config->shared, cooperative,
+                  config->stream, arguments);
+}

@@ -70,6 +70,9 @@ def call(emitter, statement, _):
     results = ops.pop(0).parts if ops[0].kind == "list" else []
     callee = ops.pop(0)
     arguments = ops.pop(0).parts if ops and ops[0].kind == "list" else []
+    wrong = emitter.wrong_arguments(callee.text, len(results), len(arguments))
+    if wrong:
+        raise Unknown(wrong)
     texts = []
     for argument in results + arguments:
         if argument.kind != "word" or emitter.symbol(argument.text).kind != "param":

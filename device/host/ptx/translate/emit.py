@@ -3,7 +3,10 @@ tables.
 
 Registers are unsigned integers of their width, and an operand is converted where it is used, so
 that no type of PTX is lost. A parameter or a local variable is an array of bytes. An address in
-shared memory is an offset of 32 bits; all others are pointers of the process.
+shared memory is an offset of 32 bits; all others are pointers of the process. In a module that
+keeps addresses of .const and .local in registers of 32 bits (LLVM with short pointers, as Triton
+has it), these are signed distances of 32 bits from a variable of the module and from the thread's
+stack; so are those of functions' parameters, which lie there too.
 """
 
 import re
@@ -55,6 +58,7 @@ class Emitter:
 
     def __init__(self, table, names, places, modes=()):
         self.table = table
+        self.short = False  # addresses of .const and .local are distances of 32 bits
         self.lock_step = "lockstep" in modes  # lanes of a warp run together, and part at branches
         self.weak = "weak" in modes  # accesses to memory are delayed and reordered
         self.flow = None  # then, of the function
@@ -134,6 +138,8 @@ class Emitter:
             return self.as_type(found.text, found.bits, type_)
         if not address and found.kind != "function":
             raise Unknown(f"the variable {op.text} at this place")
+        if found.kind != "shared" and bits_of(type_) < 64 and not self.base_of(found.kind):
+            raise Unknown(f"the address of {op.text}, which has 64 bits, in {bits_of(type_)}")
         return f"({self.c_type(type_)})({self.address_of(found)} + {op.offset})"
 
     def is_predicate(self, op):
@@ -142,12 +148,18 @@ class Emitter:
         found = self.find(op.text) if op.kind == "word" else None
         return bool(found) and found.kind == "reg" and found.bits == 1
 
-    @staticmethod
-    def address_of(symbol):
+    def base_of(self, space):
+        """What addresses of this space are distances from; "": they are pointers."""
+        return {"const": "(u64)(uintptr_t)ptx_near", "local": "ptx_local", "param": "ptx_local"}.get(
+            space.removesuffix("::func"), ""
+        ) if self.short else ""
+
+    def address_of(self, symbol):
         """The number that a variable's name stands for in mov."""
         if symbol.kind == "shared":
             return f"{symbol.offset}" if symbol.sized else "ptx_dynamic"
-        return f"(u64)(uintptr_t){symbol.text}"
+        base = self.base_of(symbol.kind)
+        return f"(u64)(uintptr_t){symbol.text}" + (f" - {base}" if base else "")
 
     def as_type(self, text, bits, type_):
         if type_ == "pred":
@@ -194,6 +206,9 @@ class Emitter:
             if not found
             else found.text if found.kind == "reg" else f"(u64)(uintptr_t){found.text}"
         )
+        distance_from = self.base_of(space) if not found or found.kind == "reg" else ""
+        if distance_from:
+            base = f"({distance_from} + (u64)(s64)(s32){base})"
         return f"((char *)(uintptr_t)((u64){base} + {op.offset}))"
 
     # ---- Statements ----
@@ -337,6 +352,8 @@ class Emitter:
             "{",
             "char *const shared = ptx_shared(); u32 cc = 0; (void)shared; (void)cc;",
         ]
+        if self.short:
+            lines.append("const u64 ptx_local = gshmem_host_ptx_stack(); (void)ptx_local;")
         if self.flow and function.entry:
             lines.append("struct ptx_lanes own = {~0u, 0, {{0}}}, *const lanes = &own;")
         if self.flow:
@@ -346,7 +363,7 @@ class Emitter:
             lines.append("gshmem_host_ptx_weak_begin(weak, sizeof own_weak);")
         if function.entry:
             for parameter, offset in parameter_offsets(function.parameters):
-                own[parameter.name] = Symbol("param", f"(ptx_parameters + {offset})")
+                own[parameter.name] = Symbol("entry", f"(ptx_parameters + {offset})")
         else:
             for parameter in function.returns + function.parameters:
                 if parameter.space == "reg":

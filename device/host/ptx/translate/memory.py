@@ -77,6 +77,11 @@ def without_hint(statement, parts):
     return [part for part in parts if part != HINT], statement.operands[:-1]
 
 
+def without_braces(op):
+    """A vector of one element is that element, as Triton writes it."""
+    return op.parts[0] if op.kind == "vector" and len(op.parts) == 1 else op
+
+
 def plain(order):
     return order in ("", "weak")
 
@@ -102,7 +107,7 @@ def load(emitter, statement, found):
         or len(ops) != 2
     ):
         return None
-    targets = ops[0].parts if how["vector"] else [ops[0]]
+    targets = ops[0].parts if how["vector"] else [without_braces(ops[0])]
     if how["vector"] and (ops[0].kind != "vector" or len(targets) != int(how["vector"][1])):
         return None
     at, order = emitter.address(ops[1], how["space"]), C_ORDER.get(how["order"])
@@ -149,7 +154,7 @@ def store(emitter, statement, found):
         or len(ops) != 2
     ):
         return None
-    values = ops[1].parts if how["vector"] else [ops[1]]
+    values = ops[1].parts if how["vector"] else [without_braces(ops[1])]
     if how["vector"] and (ops[1].kind != "vector" or len(values) != int(how["vector"][1])):
         return None
     width, order = bits_of(type_), C_ORDER.get(how["order"])
@@ -282,6 +287,10 @@ def to_space(emitter, statement, found):
     if len(parts) != 2 or parts[0] not in SPACES or parts[1] not in ("u64", "u32") or len(ops) != 2:
         return None
     value = emitter.read(ops[1], "u64", address=True)
+    base = emitter.base_of(parts[0])
+    if base:
+        text = f"({value} - {base})" if back else f"({base} + (u64)(s64)(s32){value})"
+        return emitter.write(ops[0], parts[1], text)
     if not parts[0].startswith("shared"):
         return emitter.write(ops[0], parts[1], value)
     text = (

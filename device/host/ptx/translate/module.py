@@ -22,14 +22,39 @@ class ModuleEmitter(Emitter):
 
     def __init__(self, module, names, places, modes=()):
         super().__init__(TABLE, names, places, modes)
+        constants = {v.name for v in module.variables if v.space == "const"}
+        self.short = any(has_short_address(f, constants) for f in module.functions if f.body)
         self.defined = {f.name for f in module.functions if f.body}
         statements = (i for f in module.functions if f.body for i in walk(f.body))
         self.arrives = any(
             isinstance(i, Statement) and control.may_arrive_at_0(i) for i in statements
         )
 
+        self.arity = {f.name: (len(f.returns), len(f.parameters)) for f in module.functions}
+
     def is_defined(self, name):
         return name in self.defined
+
+    def wrong_arguments(self, name, results, arguments):
+        """In words: what does not fit the function's declaration; "": nothing."""
+        due = self.arity.get(name, (results, arguments))
+        if due == (results, arguments):
+            return ""
+        return f"{name} has {due[0]} results and {due[1]} parameters, not {results} and {arguments}"
+
+
+def has_short_address(function, constants):
+    """Whether it moves the address of a variable in .const or .local to a register of 32 bits."""
+    items = list(walk(function.body))
+    names = constants | {p.name for p in function.parameters if not function.entry}
+    names |= {i.name for i in items if isinstance(i, Variable) and i.space == "local"}
+    return any(
+        isinstance(i, Statement)
+        and i.opcode in ("mov.b32", "mov.u32", "mov.s32")
+        and i.operands
+        and i.operands[-1].text in names
+        for i in items
+    )
 
 
 def key_of(data):
@@ -222,8 +247,19 @@ def variable_text(variable, names, defined):
 # ---- The module ----
 
 
+# What NVSHMEM's own device library keeps its state in.
+OF_NVSHMEM = ("nvshmemi_device_state_d", "nvshmemi_ibgda_device_state_d", "nvshmemi_device_lib_version_d")
+
+
 def module_names(module, shared):
     names = {}
+    for variable in module.variables:
+        if variable.name in OF_NVSHMEM:
+            raise PtxError(
+                variable.line,
+                f"{variable.name}: NVSHMEM's own device library is inside, which finds no job here: "
+                "compile the kernel with GSHMEM's nvshmem.h, or link GSHMEM's libnvshmem_device.bc",
+            )
     for variable in module.variables:
         if variable.space == "shared":
             place = shared.places[variable.name]
@@ -257,7 +293,7 @@ def kernel_text(number, kernel, shared, names):
         f'{{{rows or "{0, 0}"}}};',
         f'PTX_KERNEL({number}, {names[kernel.name].text}, "{kernel.name}", parameters_{number}, '
         f"{len(offsets)}, {size}, "
-        f"{dynamic_text(kernel, shared)})",
+        f"{dynamic_text(kernel, shared)}, {kernel.block[0]}, {kernel.block[1]}, {kernel.block[2]})",
     ]
 
 
@@ -271,6 +307,7 @@ def translate(data, file):
     emitter = ModuleEmitter(module, names, shared.places, modes)
     file = file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     lines = ['#include "gshmem/host_device/ptx.h"']
+    lines += ["static u8 ptx_near[8] __attribute__((used));"] if emitter.short else []
     functions = list({f.name: f for f in module.functions if f.body}.values())
     lines += [emitter.declaration(f) for f in functions]
     variables = [v for v in module.variables if v.space != "shared"]

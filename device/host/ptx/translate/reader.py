@@ -6,7 +6,7 @@ Every statement keeps its line, so that a mistake can be reported where it is.
 import re
 from dataclasses import dataclass, field
 
-NEWEST_VERSION = (9, 1)  # of CUDA 13.1
+NEWEST_VERSION = (9, 4)  # of CUDA 13.4; what is new in one are instructions, which the table has or refuses
 
 TYPE = re.compile(r"pred|[bus](8|16|32|64)|b128|f(16|32|64)|tf32|b?f16(x2)?|[us]16x2")
 
@@ -92,7 +92,7 @@ class Function:
     returns: list
     body: Scope = None
     external: bool = False
-    threads_most: int = 0
+    block: tuple = (0, 0, 0)  # .reqntid: the only size of blocks; zeros: any
 
 
 @dataclass
@@ -261,6 +261,10 @@ class Reader:
                 raise PtxError(line, f'"{space}" where a parameter is due')
             found += self.variable(space[1:], line, 1)
             self.take(",")
+        names = [made.name for made in found if made.name != "_"]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            raise PtxError(found[-1].line, f"the parameter {twice} is declared twice")
         return found
 
     # ---- Statements ----
@@ -357,6 +361,14 @@ class Reader:
                 scope.items.append(self.instruction())
         return scope
 
+    def sizes(self):
+        """The numbers behind a directive of a kernel."""
+        found = []
+        while self.peek() not in ("{", ";") and not self.peek().startswith("."):
+            if not self.take(","):
+                found.append(self.number())
+        return found
+
     def function(self, entry, external, line):
         made = Function("", line, entry, [], [], external=external)
         while self.peek() == ".attribute":
@@ -370,11 +382,10 @@ class Reader:
             made.parameters = self.parameters()
         while self.peek() not in ("{", ";"):
             word = self.next()
-            if word in (".reqnctapercluster", ".explicitcluster") and entry:
-                sizes = []
-                while self.peek() not in ("{", ";") and not self.peek().startswith("."):
-                    if not self.take(","):
-                        sizes.append(self.number())
+            if word == ".reqntid" and entry:
+                made.block = tuple((self.sizes() + [1, 1])[:3])
+            elif word in (".reqnctapercluster", ".explicitcluster") and entry:
+                sizes = self.sizes()
                 if any(size != 1 for size in sizes):
                     raise PtxError(line, f"{made.name}: clusters of blocks are not supported")
         if self.take(";"):

@@ -5,6 +5,8 @@ Each function gets the emitter, the statement and what the pattern has matched; 
 text, or None for a form that is not known.
 """
 
+import re
+
 from patterns import SETS, bits_of
 
 OPERATORS = {
@@ -22,6 +24,7 @@ OPERATORS = {
 REAL_TYPES = ("f32", "f64", "f16", "bf16", "f16x2", "bf16x2")
 ROUNDING = ("rn", "rz", "rm", "rp", "rna")
 INTEGRAL = ("rni", "rzi", "rmi", "rpi")
+INTEGER = re.compile(r"[us](8|16|32|64)")
 COMBINE = {"and": "&", "or": "|", "xor": "^"}
 
 
@@ -210,6 +213,8 @@ def convert(emitter, statement, found):
     if len(parts) < 2 or len(ops) != 2:
         return None
     to, from_ = parts[-2:]
+    if not all(type_ in REAL_TYPES + ("tf32",) or INTEGER.fullmatch(type_) for type_ in parts[-2:]):
+        return None
     options = set(parts[:-2])
     rounding = next((p for p in parts[:-2] if p in ROUNDING + INTEGRAL), None)
     if not options <= set(ROUNDING + INTEGRAL + ("ftz", "sat", "relu")):

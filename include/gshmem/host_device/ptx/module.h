@@ -25,6 +25,7 @@ struct gshmem_host_ptx_kernel {
     u32 parameters;
     u32 bytes;  /* of all parameters */
     u32 shared; /* static shared memory; what is dynamic lies behind it */
+    u32 block[3]; /* the only size that its blocks may have; zeros: any */
     struct gshmem_host_ptx_module *module; /* the library's */
 };
 
@@ -62,6 +63,7 @@ void gshmem_host_ptx_launch(struct gshmem_host_ptx_kernel *kernel, void **argume
 u32 gshmem_host_ptx_dynamic(void); /* where dynamic shared memory begins */
 u32 gshmem_host_ptx_shared_bytes(int dynamic);
 int gshmem_host_ptx_space(u64 address); /* 0 global, 1 local, 2 shared */
+u64 gshmem_host_ptx_stack(void); /* an address that is the same for all functions of a thread */
 u32 gshmem_host_ptx_worker(void);
 u32 gshmem_host_ptx_workers(void);
 u64 gshmem_host_ptx_grid(void);
@@ -143,7 +145,8 @@ PTX_SHUFFLE(down, lane + by, wanted <= most)
 PTX_SHUFFLE(bfly, lane ^ by, wanted <= most)
 PTX_SHUFFLE(idx, least | (by & ~segments), wanted <= most)
 
-#define PTX_KERNEL(number, function, ptx_name, rows, count, all_bytes, static_shared)              \
+#define PTX_KERNEL(number, function, ptx_name, rows, count, all_bytes, static_shared, block_x,     \
+                   block_y, block_z)                                                               \
     static struct gshmem_host_ptx_kernel kernel_##number;                                          \
     static void unpack_##number(void **arguments)                                                  \
     {                                                                                              \
@@ -156,6 +159,7 @@ PTX_SHUFFLE(idx, least | (by & ~segments), wanted <= most)
                                                             count,                                 \
                                                             all_bytes,                             \
                                                             static_shared,                         \
+                                                            {block_x, block_y, block_z},           \
                                                             0};
 
 /* The constructor comes before those of nvcc's host code, which look for the module. */
