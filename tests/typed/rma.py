@@ -39,6 +39,7 @@ GETS = {
 }
 SIGNAL_BEFORE = 100
 QUIET = '    CHECK_OK(gshmem_quiet());\n    CHECK_OK(gshmem_ctx_quiet(ctx));\n'
+TO_PES = '    const int to_pes[5] = {to, to, to, to, to};\n'
 INDICES = 'static const size_t chosen[5] = {%s};\n' % ', '.join(map(str, CHOSEN))
 SIGNAL_AFTER = {'put_signal': 7, 'put_signal_nbi': 107}
 
@@ -52,8 +53,7 @@ static void %(name)s_expect(const char *what, const %(c)s *at, int from, const s
 static void %(name)s_exercise(void *area, int to, int from)
 {
     %(c)s *in = (%(c)s *)area, *shared = in + %(regions)d * 16, out[16], got[16], *at;
-    const int to_pes[5] = {to, to, to, to, to};
-
+%(pes)s
     for (int i = 0; i < 16; i++)
         shared[i] = out[i] = %(name)s_value(me, i);
     for (int i = 0; i < %(regions)d * 16; i++)
@@ -68,7 +68,8 @@ static void %(name)s_exercise(void *area, int to, int from)
 def _exercise(name, c, operations, write_call):
     """One function: all puts into regions of their own, then what arrived; then all gets."""
     put_forms = [(o, ctx) for o in operations if o.name in PUTS for ctx in (False, True)]
-    text = HEAD % {'name': name, 'c': c, 'regions': len(put_forms), 'signal': SIGNAL_BEFORE}
+    text = HEAD % {'name': name, 'c': c, 'regions': len(put_forms), 'signal': SIGNAL_BEFORE,
+                   'pes': TO_PES * any('_pes' in o.name for o in operations)}
     puts, after = '', ''
     for region, (o, ctx) in enumerate(put_forms):
         arguments = PUTS[o.name][0].replace('%d', str(region))
@@ -95,8 +96,11 @@ def _exercise(name, c, operations, write_call):
 
 
 def write(operations, spelling):
-    text = INDICES
+    names = {o.name for o in operations}
+    text = INDICES * ('ixput' in names)
     for name, (arguments, pattern) in list(PUTS.items()) + list(GETS.items()):
+        if name not in names:
+            continue
         values = ', '.join(str(i) for i in pattern + [_] * (16 - len(pattern)))
         text += 'static const signed char p_%s[16] = {%s};\n' % (name, values)
     called = []

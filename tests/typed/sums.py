@@ -31,8 +31,10 @@ def is_sum(operation):
 
 
 def write(operations, spelling, scopes=None):
-    """(text, names of functions to call); scopes: for groups, who calls what."""
+    """(text, names of functions to call), of what is no OpenSHMEM; scopes: for groups, who calls what."""
     sums = [o for o in operations if is_sum(o)]
+    if not sums:
+        return '', []
     text, called = INDEX + GIVES, []
     for t in spelling.types(sums[0]):
         calls, times = '', 0

@@ -29,7 +29,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ixput_one(const struct gshmem_device
         return GSHMEM_OK;
     }
     struct gshmem_command command = {};
-    memcpy(bits, source, size);
+    __builtin_memcpy(bits, source, size);
     command.kind = GSHMEM_COMMAND_VALUE;
     command.type = size;
     command.address = (uint64_t)(uintptr_t)dest;
