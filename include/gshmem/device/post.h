@@ -230,16 +230,17 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_without_job(bool raises)
     return GSHMEM_ERR_STATE;
 }
 
-/* Slots of commands are passed by value, and so stay in registers. A lane that has taken a response
- * slot posts in the same iteration of the loop, and frees the slot. After the loop, a GPU's lane
- * waits for the other lanes of its warp. If it still had its slot there, lanes that wait could have
- * all slots, and the others would find none. */
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_device_ctx *c,
-                                                           const struct gshmem_device_channel *on,
-                                                           uint32_t n, struct gshmem_slot first,
-                                                           struct gshmem_slot second,
-                                                           uint64_t value[2])
+/* Slots of commands are passed by value, and so stay in registers: as words, because the LLVM of
+ * Triton 3.9 would load a struct that it has in memory by an address of 32 bits, which ptxas
+ * refuses. A lane that has taken a response slot posts in the same iteration of the loop, and frees
+ * the slot. After the loop, a GPU's lane waits for the other lanes of its warp. If it still had its
+ * slot there, lanes that wait could have all slots, and the others would find none. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_words(
+    const struct gshmem_device_ctx *c, const struct gshmem_device_channel *on, uint32_t n,
+    uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t b0, uint64_t b1, uint64_t b2,
+    uint64_t b3, uint64_t value[2])
 {
+    const struct gshmem_slot first = {{a0, a1, a2, a3}}, second = {{b0, b1, b2, b3}};
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
     bool answered = false;
@@ -255,6 +256,16 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_d
                           : gshmem_kernel_wait_proxy(&w, c->job->failure);
     }
     return status;
+}
+
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_device_ctx *c,
+                                                      const struct gshmem_device_channel *on,
+                                                      uint32_t n, struct gshmem_slot first,
+                                                      struct gshmem_slot second, uint64_t value[2])
+{
+    return gshmem_kernel_ask_words(c, on, n, first.word[0], first.word[1], first.word[2],
+                                   first.word[3], second.word[0], second.word[1], second.word[2],
+                                   second.word[3], value);
 }
 
 /* In place of the second slot of a command that has one. */
