@@ -110,10 +110,11 @@ uint64_t update_word(const struct device_update *u)
 {
     uint64_t value, next;
 
-    CHECK((u->op == GSHMEM_AMO_ADD || u->op == GSHMEM_AMO_FETCH) && u->type == GSHMEM_TYPE_UINT64);
+    CHECK((u->op == GSHMEM_AMO_ADD || u->op == GSHMEM_AMO_FETCH || u->op == GSHMEM_AMO_SET) &&
+          u->type == GSHMEM_TYPE_UINT64);
     copy(&value, u->at, 8);
-    next = value + u->operand;
-    if (u->op == GSHMEM_AMO_ADD)
+    next = u->op == GSHMEM_AMO_SET ? u->operand : value + u->operand;
+    if (u->op != GSHMEM_AMO_FETCH)
         copy(u->at, &next, 8);
     return value;
 }
