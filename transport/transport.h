@@ -198,6 +198,14 @@ static inline int transport_effect(const struct transport_request *r)
     return r->kind == TRANSPORT_BATCH ? r->each : r->kind;
 }
 
+/* The bytes that it moves; 0: they are those of an update's objects. */
+static inline uint64_t transport_moves(const struct transport_request *r)
+{
+    if (r->kind != TRANSPORT_BATCH)
+        return r->bytes;
+    return r->each == TRANSPORT_ATOMIC ? 0 : r->elements * r->element_bytes;
+}
+
 static inline void transport_count(const struct transport_config *config,
                                    enum transport_event what)
 {

@@ -98,7 +98,7 @@ def _wait(operation):
 
 def _indexed(operation):
     """In kernels, by the threads of a scope."""
-    pe = 'pes, 0' if '_pes' in operation.name else 'NULL, pe'
+    pe = 'pes, GSHMEM_PE_OF_EACH' if '_pes' in operation.name else 'NULL, pe'
     if operation.name.startswith('ix_add'):
         return 'gshmem_kernel_ix_add<$SCOPE>(ctx, dest, source, index, %s, nelems)' % pe
     verb = operation.name[:len('ixput')]

@@ -156,8 +156,8 @@ GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_exscan_on_stream(gshmem_team_
  * Kernels in executables and shared libraries find the job by themselves. Kernels of a CUmodule
  * (cuModuleLoad…) or CUlibrary (cuLibraryLoad…) find it between the calls of init and finalize
  * below. Their source includes gshmem_device.h and is compiled without -rdc. Call finalize before
- * the module is unloaded; the end of the job does the same. On the host device the calls fail with
- * GSHMEM_ERR_UNSUPPORTED: kernels of its PTX modules find the job by themselves. */
+ * the module is unloaded; the end of the job does the same. The host device has modules of PTX, and
+ * no libraries: for these the calls fail with GSHMEM_ERR_UNSUPPORTED. */
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_cumodule_init(void *module);
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_cumodule_finalize(void *module);
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_culibrary_init(void *library);

@@ -181,7 +181,7 @@ requests_begin_traced(struct network *n, const struct transport_request *r)
 
     f->id = trace_next_id();
     trace_event(TRACE_POSTED, trace_op_of(transport_effect(r)), r->pe, f->id,
-                trace_at(r->segment, r->offset), r->bytes);
+                trace_at(r->segment, r->offset), transport_moves(r));
     return requests_post_traced(n, r);
 }
 

@@ -11,6 +11,7 @@
 
 #include "gshmem.h"
 #include "runtime/base/atomic_type.h"
+#include "runtime/memory/device_heap.h"
 #include "runtime/operations/indexed.h"
 
 enum { SORTED_MOST = 16384 }; /* elements that are sorted at a time */
@@ -195,13 +196,18 @@ static gshmem_status_t indexed_one(const struct indexed *ix, const struct locati
                                    size_t i)
 {
     char *at = ix->object + ix->index[i] * ix->element, *mine = ix->local + i * ix->element;
+    gshmem_status_t status;
     uint64_t operand = 0;
 
     switch (ix->each) {
     case TRANSPORT_PUT:
         return gshmem_path_put(ix->ctx, at, mine, ix->element, pe, 0);
     case TRANSPORT_ATOMIC:
-        memcpy(&operand, mine, ix->element); /* of 4 or 8 bytes, in the low ones */
+        /* of 4 or 8 bytes, in the low ones */
+        if (!network_is_on_device(job->network, mine, ix->element))
+            memcpy(&operand, mine, ix->element);
+        else if ((status = device_heap_copy(job->device_heap, &operand, mine, ix->element)))
+            return status;
         return gshmem_path_atomic(ix->ctx, GSHMEM_AMO_ADD, ix->type, at, operand, 0, NULL, pe);
     default:
         break;

@@ -229,7 +229,7 @@ static gshmem_status_t indexed_post_one(const struct indexed *ix, const struct l
         .bytes = e->n * record,
         .elements = e->n,
         .element_bytes = ix->element,
-        .old = (uint64_t *)(void *)(spread ? b->data : b->to),
+        .old = ix->each != TRANSPORT_GET ? NULL : (uint64_t *)(void *)(spread ? b->data : b->to),
     };
     if ((status = network_post_landing(job->network, ix->pending, &request, &b->landing, ix->call)))
         window_give(w);

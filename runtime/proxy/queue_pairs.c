@@ -69,12 +69,15 @@ static gshmem_status_t replace(struct job *j, const struct queue_pairs *q)
 
     if (!p)
         return fail(GSHMEM_ERR_MEMORY, "out of memory for a table of %zu queue pairs", q->n);
-    p->before = k->pairs;
-    k->pairs = p;
     ctx = p->table->ctx;
     if ((status = memory_tell(j->device, &p->table->head.ctx, &ctx, sizeof ctx)) ||
-        (status = fill(j->device, p, q)))
+        (status = fill(j->device, p, q))) {
+        memory_free_of_device(j->device, p->table); /* no kernel has been told of it */
+        free(p);
         return status;
+    }
+    p->before = k->pairs;
+    k->pairs = p;
     memory_tell_pointer(j->device, &k->device->job.pairs, (uintptr_t)&p->table->head);
     return GSHMEM_OK;
 }

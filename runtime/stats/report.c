@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "runtime/base/json_text.h"
 #include "runtime/stats/stats.h"
 
 enum { OF_PAIR = 2 + STATS_CLASSES, MATRIX_MOST = 16 };
@@ -190,26 +191,12 @@ void stats_print(FILE *to, const struct stats_report *r)
 
 /* ---- JSON ---- */
 
-static void report_text(FILE *to, const char *text)
-{
-    fputc('"', to);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', to);
-        if ((unsigned char)*text < ' ')
-            fprintf(to, "\\u%04x", (unsigned)*text);
-        else
-            fputc(*text, to);
-    }
-    fputc('"', to);
-}
-
 static void json_calls(FILE *to, const struct stats_sums *of)
 {
     fprintf(to, "\"calls\":[");
     for (int c = 0; c < STATS_CALLS && of->call[c][0]; c++) {
         fprintf(to, "%s\n{\"name\":", c ? "," : "");
-        report_text(to, of->call[c]);
+        json_text(to, of->call[c]);
         fprintf(to, ",\"calls\":%" PRIu64 ",\"ns\":%" PRIu64 "}", of->value[STATS_COUNTERS_END + c],
                 of->value[STATS_CALLS_NS + c]);
     }

@@ -12,7 +12,7 @@ enum { TOPOLOGY_NODES = 64, TOPOLOGY_PES = 1024 };
 
 struct topology_node {
     int number; /* -1: of devices whose NUMA node is not known */
-    char cpus[512];
+    char cpus[8192];
 };
 
 struct topology_pe {

@@ -2,23 +2,8 @@
  * slices, the steps of an operation as short slices that arrows connect. Times are microseconds. */
 #include <string.h>
 
+#include "runtime/base/json_text.h"
 #include "runtime/trace/traced.h"
-
-/* Names are texts of the program's. */
-static void json_text(FILE *to, const char *text)
-{
-    putc('"', to);
-    for (; *text; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(to, "\\%c", c);
-        else if (c < 0x20 || c >= 0x7f)
-            fprintf(to, "\\u%04x", c);
-        else
-            putc(c, to);
-    }
-    putc('"', to);
-}
 
 static void begin_event(FILE *to, bool *first, const char *phase, int pe, uint32_t thread)
 {

@@ -175,9 +175,10 @@ static bool load_file(struct traced *t, const char *path, uint64_t job)
         return true;
     }
     struct traced_pe *more = realloc(t->pe, (size_t)(t->n + 1) * sizeof *more);
+    if (more)
+        t->pe = more;
     if (!more || !read_events(&p))
         return complain(path, "there is no memory for it");
-    t->pe = more;
     t->pe[t->n++] = p;
     return true;
 }

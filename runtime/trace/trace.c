@@ -346,5 +346,7 @@ void trace_stop(void)
 
 void trace_leave_parent(void)
 {
+    if (trace) /* the end of this thread must not let go of a chunk that the parent's goes on in */
+        pthread_setspecific(trace->key, NULL);
     trace = NULL; /* the parent goes on to write to its file */
 }

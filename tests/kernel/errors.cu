@@ -10,7 +10,7 @@ enum mistake {
     P_PE, P_OWN, ATOMIC_OWN, ATOMIC_ODD, NO_CTX, BLOCK_OWN, WARP_PE, G_OWN, G_PE, FETCH_PE, QUIET_PE,
     WAIT_CMP, WAIT_NULL, ALL_ODD, VALUES_NULL, FLAG_WAIT_CMP, ANY_CMP, SOME_NULL, TEST_ODD, TESTS_CMP,
     TESTS_NULL, NOTHING, PUT_NULL, GET_NULL, NBI_NULL, FLAG_NULL, STRIDED_NULL, FETCH_NULL, QUIET_NULL, QUIET_CTX,
-    FENCE_CTX, GET_PAST
+    FENCE_CTX, GET_PAST, INDEXED_PES
 };
 
 struct objects {
@@ -89,6 +89,10 @@ __device__ gshmem_status_t alone(enum mistake mistake, struct objects o)
         return gshmem_pe_quiet((const int *)o.null, 2);
     case QUIET_CTX:
         return gshmem_ctx_quiet(GSHMEM_CTX_INVALID);
+    case INDEXED_PES: {
+        const size_t index = 1;
+        return gshmem_uint64_ixput_pes(word, own, &index, (const int *)o.null, 1);
+    }
     case FENCE_CTX:
         return gshmem_ctx_fence(GSHMEM_CTX_INVALID);
     case VALUES_NULL:
@@ -202,6 +206,7 @@ static const struct {
     {"quiet_null", QUIET_NULL, GSHMEM_ERR_ARGUMENT},
     {"quiet_ctx", QUIET_CTX, GSHMEM_ERR_ARGUMENT},
     {"fence_ctx", FENCE_CTX, GSHMEM_ERR_ARGUMENT},
+    {"indexed_pes", INDEXED_PES, GSHMEM_ERR_ARGUMENT},
     {"flag_wait_cmp", FLAG_WAIT_CMP, GSHMEM_OK},
     {"any_cmp", ANY_CMP, GSHMEM_OK},
     {"some_null", SOME_NULL, GSHMEM_OK},

@@ -6,6 +6,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -109,6 +110,16 @@ def main():
                 page = file.read()
             assert page.count("<svg ") == 3 and page.count("<tr><td>") == 53 * len(inputs), "the page"
             assert not re.search(r"(src|href)=", page), "the page needs more than itself"
+        same = []  # as gshmem-perf --plot names them
+        for file in files:
+            same.append(os.path.join(file[:-len(".csv")], "results.csv"))
+            os.mkdir(os.path.dirname(same[-1]))
+            shutil.copy(file, same[-1])
+        done = plot(*same, "-o", out)
+        assert done.returncode == 0, done.stderr
+        check(os.path.join(out, "put.svg"), 96, ["bytes", "µs"])
+        done = plot(*same, "--compare")
+        assert done.returncode == 0 and "before/results" in done.stdout, done.stdout + done.stderr
         done = plot(*files, "--compare")
         assert done.returncode == 0 and not done.stderr, done.stderr
         lines = [line.split() for line in done.stdout.splitlines()]

@@ -19,6 +19,9 @@ MADE = {"put": 4, "get": 2, "atomic": 2, "fetch": 1, "signal": 2}
 PUT_BYTES = 8 + 9 + 20000 + 8
 
 
+CUT = "a name of 39 bytes, cut off within it \ufffd"  # of counts.c: 39 bytes are kept, of which the last is half a character
+
+
 class Wrong(Exception):
     pass
 
@@ -61,6 +64,8 @@ def check_pe(pe, pes):
         by_size = value(pe, kind, "(to_.*|larger)")
         expect(by_size == made, f"PE {pe['pe']}: {kind}: {by_size} by sizes")
     expect(value(pe, "put", "bytes") == n * PUT_BYTES, f"PE {pe['pe']}: {value(pe, 'put', 'bytes')} bytes were put")
+    names = [call["name"] for call in pe["calls"]]
+    expect(CUT in names, f"PE {pe['pe']}: no name that was cut within a character: {names}")
     row = {p["pe"]: p for p in pe["peers"]}[right]
     internal = value(pe, "internal", "operations")
     expect(n * sum(MADE.values()) <= row["operations"] <= n * sum(MADE.values()) + internal,

@@ -121,6 +121,8 @@ static void exact_collectives(void)
         CHECK_OK(gshmem_sync_all());
         gshmem_range_pop();
     }
+    gshmem_range_push("a name of 39 bytes, cut off within it \xc3\xb6"); /* see check.py */
+    gshmem_range_pop();
     gshmem_range_pop(); /* one too many */
     CHECK_OK(gshmem_stats_call("gshmem_sync_all", &calls, &ns));
     CHECK_EQ(calls, gshmem_stats_all() ? N : 0);

@@ -116,6 +116,37 @@ static void puts_wait_for_gets(bool behind_copy)
     }
 }
 
+/* Elements of other memory than that of a get do not wait until the get has been sent; those of the same do. */
+static void batches_pass_gets(void)
+{
+    enum { BYTES = 6 << 20, GOT = BYTES - 4096 };
+    static char into[GOT], zeros[GOT];
+    const uint64_t value = 7;
+    char records[2][BATCH_NUMBER_BYTES + 8];
+
+    for (int i = 0; i < 2; i++) {
+        batch_put_number(records[i], (i ? GOT : BYTES) / 8 - 1); /* the second is the last that is got */
+        memcpy(records[i] + BATCH_NUMBER_BYTES, &value, 8);
+    }
+    begin();
+    memset(into, 1, sizeof into);
+    post(0, (struct transport_request){.kind = TRANSPORT_GET, .pe = 1, .local = into, .bytes = 8});
+    settle(); /* the stream is there */
+    post(0, (struct transport_request){.kind = TRANSPORT_GET, .pe = 1, .local = into, .bytes = GOT});
+    post(0, (struct transport_request){.kind = TRANSPORT_BATCH, .each = TRANSPORT_PUT, .pe = 1, .local = records[0],
+                                       .bytes = sizeof records, .elements = 2, .element_bytes = 8});
+    for (int rounds = 0; rounds < 200; rounds++)
+        progress(1); /* which reads both before PE 0 has taken what it asked for */
+    CHECK(memcmp(segment_of(1) + BYTES - 8, &value, 8) == 0);
+    CHECK(memcmp(segment_of(1) + GOT - 8, zeros, 8) == 0);
+    settle();
+    CHECK(memcmp(into, zeros, GOT) == 0);
+    CHECK(memcmp(segment_of(1) + GOT - 8, &value, 8) == 0);
+    CHECK_EQ(not_ok, 0);
+    close_pe(0);
+    close_pe(1);
+}
+
 /* The memory of a signal goes while the signal is on its way there: its buffer comes back. */
 static void signal_to_memory_that_goes(void)
 {
@@ -150,6 +181,7 @@ int main(void)
     CHECK_EQ(settings_load(), GSHMEM_OK);
     puts_wait_for_gets(false);
     puts_wait_for_gets(true);
+    batches_pass_gets();
     signal_to_memory_that_goes();
     return 0;
 }

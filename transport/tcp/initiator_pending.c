@@ -35,7 +35,7 @@ static __attribute__((noinline)) void pending_trace(struct initiator *to,
                    &(struct request_frame){.kind = FRAME_TRACE, .offset = trace_operation});
     queue_add_copy(&to->out, frame, sizeof frame);
     trace_event(TRACE_SENT, trace_op_of(transport_effect(r)), r->pe, trace_operation,
-                trace_at(r->segment, r->offset), r->bytes);
+                trace_at(r->segment, r->offset), transport_moves(r));
     trace_operation = 0; /* of several parts the first has it */
 }
 

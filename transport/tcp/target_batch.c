@@ -6,11 +6,22 @@
 #include "runtime/base/atomic_type.h"
 #include "transport/tcp/target.h"
 
-/* Whether a get before it has yet to send some of this object from its place. */
-static bool batch_must_wait(const struct target *from, const struct target_batch *b)
+/* How many of the n records come before one whose element a get before the batch has yet to send
+ * from its place. */
+static size_t batch_before_get(const struct target *from, const struct target_batch *b,
+                               const char *record, size_t n)
 {
-    return b->f.signal_segment != TRANSPORT_GET && !queue_empty(&from->out) &&
-           queue_refers_to(&from->out, b->at, b->elements * b->f.b);
+    const size_t bytes = b->f.b, step = batch_record_bytes(b->f.signal_segment, bytes);
+
+    if (b->f.signal_segment == TRANSPORT_GET || queue_empty(&from->out) ||
+        !queue_refers_to(&from->out, b->at, b->elements * bytes))
+        return n;
+    for (size_t k = 0; k < n; k++, record += step) {
+        const uint32_t number = batch_number(record);
+        if (number < b->elements && queue_refers_to(&from->out, b->at + number * bytes, bytes))
+            return k;
+    }
+    return n;
 }
 
 bool batch_begin(struct tcp *t, struct target *from, const struct request_frame *f)
@@ -194,10 +205,10 @@ bool batch_take(struct tcp *t, struct target *from)
     struct target_batch *b = &from->batch;
     const char *record = (const char *)receive_buffer_next(&from->in);
     const size_t bytes = target_takes_least(from), have = receive_buffer_has(&from->in) / bytes;
-    size_t n = have < b->left ? have : (size_t)b->left;
+    size_t n = batch_before_get(from, b, record, have < b->left ? have : (size_t)b->left);
     bool fine = true;
 
-    if (n == 0 || batch_must_wait(from, b))
+    if (n == 0)
         return true;
     if (b->f.signal_segment == TRANSPORT_GET)
         fine = batch_respond(t, from, n, &n);

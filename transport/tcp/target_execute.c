@@ -12,8 +12,9 @@ void target_trace(const struct target *from, const struct request_frame *f)
                              : f->kind == FRAME_GET ? TRACE_GET
                                                     : TRACE_ATOMIC;
 
-    trace_event(TRACE_EFFECT, op, from->pe, f->trace, trace_at(f->segment, f->offset),
-                f->bytes);
+    const uint64_t bytes = f->kind != FRAME_BATCH ? f->bytes : op == TRACE_ATOMIC ? 0 : f->a * f->b;
+
+    trace_event(TRACE_EFFECT, op, from->pe, f->trace, trace_at(f->segment, f->offset), bytes);
     if (f->kind == FRAME_PUT && f->signal_op)
         trace_event(TRACE_SIGNALED, TRACE_SIGNAL, from->pe, f->trace,
                     trace_at(f->signal_segment, f->a), 8);

@@ -18,6 +18,12 @@ bool post_may_fly_more(struct verbs *v, const struct nic *nic, uint64_t bytes)
     return false;
 }
 
+struct ibv_send_wr *post_no_room(struct verbs *v)
+{
+    v->held_back = true;
+    return NULL;
+}
+
 bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad, int error)
 {
     char why[200];

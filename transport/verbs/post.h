@@ -51,6 +51,9 @@ static inline uint64_t post_flight(enum work_kind kind, uint64_t bytes)
  * another link may make room. */
 bool post_may_fly_more(struct verbs *v, const struct nic *nic, uint64_t bytes);
 
+/* NULL: the NIC takes no more work requests now; as above. */
+struct ibv_send_wr *post_no_room(struct verbs *v);
+
 static inline bool post_may_fly(struct verbs *v, const struct nic *nic, uint64_t bytes)
 {
     return GSHMEM_LIKELY(!nic->flight_most) || post_may_fly_more(v, nic, bytes);
@@ -127,9 +130,10 @@ static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enu
 
     const uint64_t flight = post_flight(kind, bytes);
 
-    if (p->sends - p->done >= most || p->nic->works_left == 0 ||
-        p->packet + packets - p->packet_done > PACKETS_MOST)
+    if (p->sends - p->done >= most || p->packet + packets - p->packet_done > PACKETS_MOST)
         return NULL;
+    if (GSHMEM_UNLIKELY(p->nic->works_left == 0))
+        return post_no_room(v);
     if (!post_may_fly(v, p->nic, flight))
         return NULL;
     /* soft-RoCE stalls for ever when it repeats a work request with IBV_SEND_FENCE and the response

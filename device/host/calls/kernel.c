@@ -122,6 +122,10 @@ int gshmem_host_kernels_under_way(void)
 {
     bool any = false;
 
+    /* as in wait_until_left: whoever waited for them would wait for what never comes */
+    if (atomic_load_explicit(&kernels.exits, memory_order_relaxed) || !work_may_wait() ||
+        forks_is_child())
+        return false;
     pthread_mutex_lock(&kernels.lock);
     /* Acquire: whoever sees that there are none sees what they did. */
     for (const struct code *code = kernels.first; code && !any; code = code->next)

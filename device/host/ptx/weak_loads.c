@@ -184,8 +184,9 @@ static void acquired_from_outside(struct gshmem_host_ptx_weak_block *b, enum ptx
         return;
     pthread_mutex_lock(&weak_gpu.lock);
     const u64 now = atomic_load_explicit(&weak_gpu.clock, memory_order_relaxed) + 1;
-    atomic_store_explicit(&weak_gpu.clock, now, memory_order_release);
+    /* in this order: who reads the clock then knows of the acquire */
     atomic_store_explicit(&weak_gpu.acquired, now, memory_order_release);
+    atomic_store_explicit(&weak_gpu.clock, now, memory_order_release);
     pthread_mutex_unlock(&weak_gpu.lock);
 }
 

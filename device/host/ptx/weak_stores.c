@@ -126,9 +126,10 @@ static void gpu_count(const char *at)
 {
     const u64 now = atomic_load_explicit(&weak_gpu.clock, memory_order_relaxed) + 1;
 
-    /* Release: who reads the clock then sees what was written. With the acquire in weak_loads.c. */
-    atomic_store_explicit(&weak_gpu.clock, now, memory_order_release);
+    /* Release: who reads the clock then sees what was written, and that this place was. With the
+     * acquire in weak_loads.c. */
     atomic_store_explicit(&weak_gpu.published[weak_hash(at)], now, memory_order_release);
+    atomic_store_explicit(&weak_gpu.clock, now, memory_order_release);
 }
 
 /* To memory; under the lock. */

@@ -179,16 +179,19 @@ static gshmem_status_t toy_fetch(struct bootstrap *b, int pe, void *blob, size_t
     return GSHMEM_OK;
 }
 
-/* `start` ends all when it is asked to, with what this file says. */
+/* `start` ends all when it is asked to, with what this file says. PEs that see the file end by
+ * themselves, so that it is whole when it appears. */
 static void toy_abort(struct bootstrap *b, int status, const char *why)
 {
     const char *start = getenv("TOY_START");
-    char path[PATH_BYTES];
+    const struct toy *t = (const struct toy *)b;
+    char path[PATH_BYTES], own[PATH_BYTES];
 
-    snprintf(path, sizeof path, "%s/ended", ((struct toy *)b)->folder);
-    FILE *f = fopen(path, "w");
-    if (f && fprintf(f, "%d\n%s\n", status, why) > 0)
-        fclose(f);
+    snprintf(path, sizeof path, "%s/ended", t->folder);
+    snprintf(own, sizeof own, "%s/ended-%d", t->folder, b->pe);
+    FILE *f = fopen(own, "w");
+    if (f && fprintf(f, "%d\n%s\n", status, why) > 0 && fclose(f) == 0)
+        rename(own, path);
     if (start)
         kill(atoi(start), SIGTERM);
 }

@@ -242,19 +242,23 @@ class Emitter:
         """Whether a lane goes where the others may not go: the C text of a condition."""
         if not self.flow or id(statement) not in self.flow.partings:
             return condition
-        return f"ptx_part(lanes, {condition}, {self.flow.partings[id(statement)]})"
+        part = f"ptx_part(lanes, {condition}, {self.flow.partings[id(statement)]})"
+        # lanes that wait for others do not keep back what they have stored
+        return f"({weak.SETTLE.rstrip(';')}, {part})" if self.weak else part
 
     def meet(self, item):
         """C text: lanes that have parted meet again before the item."""
         if not self.flow or id(item) not in self.flow.meetings:
             return []
-        return [f"ptx_meet(lanes, held, {self.flow.meetings[id(item)]});"]
+        return [weak.SETTLE] * self.weak + [f"ptx_meet(lanes, held, {self.flow.meetings[id(item)]});"]
 
     def returns(self):
         """C text: the end of a function."""
         if self.function.entry:
             return (weak.END if self.weak else "") + "return;"
-        return (f"ptx_meet(lanes, held, {self.flow.end}); " if self.flow else "") + "return;"
+        if not self.flow:
+            return "return;"
+        return (weak.SETTLE + " " if self.weak else "") + f"ptx_meet(lanes, held, {self.flow.end}); return;"
 
     def expression(self, row, matched, operands):
         """A row that is one expression."""
