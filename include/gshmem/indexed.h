@@ -18,9 +18,9 @@
  *   reads the element several times, all sums are made, and of several puts one is the last.
  * - dest and source do not overlap.
  * - With 0 elements nothing else is looked at.
- * - A call with a PE that does not exist, or with an index behind the end of symmetric memory fails
- *   before it moves anything. With GSHMEM_CHECK=memory the object ends where the program's
- *   allocation ends.
+ * - On the host a call with a PE that does not exist, or with an index behind the end of symmetric
+ *   memory fails before it moves anything; a kernel checks each element when it comes to it. With
+ *   GSHMEM_CHECK=memory the object ends where the program's allocation ends.
  *
  * Over TCP the elements for one PE travel together, up to 4,096 in a message. What is on its way
  * takes at most 4 MiB of this PE's memory, however many nodes there are; a call that needs more

@@ -387,7 +387,19 @@ static gshmem_status_t indexed_begin(struct indexed *ix)
     return GSHMEM_OK;
 }
 
-static gshmem_status_t indexed_call(struct indexed *ix)
+/* Waits for this call's requests, and no others. */
+static gshmem_status_t indexed_get_now(struct indexed *ix)
+{
+    gshmem_status_t status;
+
+    if (!(ix->pending = network_errands_begin(job->network, ix->call)))
+        return GSHMEM_ERR_MEMORY;
+    status = indexed_all(ix);
+    return network_errands_end(job->network, ix->pending, status, ix->call);
+}
+
+/* now: it is complete when this returns. */
+static gshmem_status_t indexed_call(struct indexed *ix, bool now)
 {
     gshmem_status_t status;
 
@@ -397,7 +409,7 @@ static gshmem_status_t indexed_call(struct indexed *ix)
         return GSHMEM_OK;
     if ((status = indexed_begin(ix)))
         return status;
-    return indexed_all(ix);
+    return now && network_is_needed(job->network) ? indexed_get_now(ix) : indexed_all(ix);
 }
 
 gshmem_status_t gshmem_path_ixput(gshmem_ctx_t ctx, void *dest, const void *source,
@@ -415,7 +427,7 @@ gshmem_status_t gshmem_path_ixput(gshmem_ctx_t ctx, void *dest, const void *sour
                          .pe = pe,
                          .n = n};
 
-    return indexed_call(&ix);
+    return indexed_call(&ix, false);
 }
 
 gshmem_status_t gshmem_path_ix_add(gshmem_ctx_t ctx, int type, void *dest, const void *source,
@@ -435,18 +447,7 @@ gshmem_status_t gshmem_path_ix_add(gshmem_ctx_t ctx, int type, void *dest, const
 
     if (!ix.element)
         return fail(GSHMEM_ERR_ARGUMENT, "ix_add on type %d does not exist", type);
-    return indexed_call(&ix);
-}
-
-/* Waits for this call's requests, and no others. */
-static gshmem_status_t indexed_get_now(struct indexed *ix)
-{
-    gshmem_status_t status;
-
-    if (!(ix->pending = network_errands_begin(job->network, ix->call)))
-        return GSHMEM_ERR_MEMORY;
-    status = indexed_all(ix);
-    return network_errands_end(job->network, ix->pending, status, ix->call);
+    return indexed_call(&ix, false);
 }
 
 gshmem_status_t gshmem_path_ixget(gshmem_ctx_t ctx, void *dest, const void *source,
@@ -463,15 +464,6 @@ gshmem_status_t gshmem_path_ixget(gshmem_ctx_t ctx, void *dest, const void *sour
                          .pes = pes,
                          .pe = pe,
                          .n = n};
-    gshmem_status_t status;
 
-    if (nbi)
-        return indexed_call(&ix);
-    if (!(ix.c = context_find(ctx, ix.call)))
-        return last_error_status();
-    if (n == 0)
-        return GSHMEM_OK;
-    if ((status = indexed_begin(&ix)))
-        return status;
-    return network_is_needed(job->network) ? indexed_get_now(&ix) : indexed_all(&ix);
+    return indexed_call(&ix, !nbi);
 }
