@@ -224,6 +224,7 @@ static inline int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **out_qp_
 #include "nvshmem/device/group.h"
 #include "nvshmem/device/queue_pair.h"
 #include "nvshmem/device/region.h"
+#include "nvshmem/device/tile.h"
 #include "nvshmem/qp.h" /* generated */
 #endif
 

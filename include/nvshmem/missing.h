@@ -48,20 +48,6 @@ NVSHMEM_FOR_KERNELS(nvshmemx_qp_signal_op)
 #undef NVSHMEM_FOR_KERNELS_TEXT
 #endif
 
-#ifdef __cplusplus
-namespace nvshmemx
-{
-#define NVSHMEM_MISSING_TILE(name)                                                                 \
-    NVSHMEM_MISSING_AS(name, "the tile API is not in GSHMEM: use nvshmemx_TYPE_put_block, "        \
-                             "nvshmemx_TYPE_sum_reduce_block, …, row by row")
-NVSHMEM_MISSING_TILE(make_shape)
-NVSHMEM_MISSING_TILE(make_stride)
-NVSHMEM_MISSING_TILE(make_layout)
-NVSHMEM_MISSING_TILE(Tensor)
-#undef NVSHMEM_MISSING_TILE
-}
-#endif
-
 #undef NVSHMEM_MISSING
 #undef NVSHMEM_MISSING_AS
 #endif
