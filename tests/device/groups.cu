@@ -2,6 +2,8 @@
 #include "device.h"
 
 #include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
 
 namespace cg = cooperative_groups;
 
@@ -71,9 +73,75 @@ __global__ void together(int *count)
     }
 }
 
+struct reduced {
+    int sum, least, most, bits, odd, before, upto, product, upto_odd;
+};
+
+/* By tiles of 8, and by the odd threads of a warp. */
+__global__ void reductions(struct reduced *out)
+{
+    cg::thread_block_tile<8> tile = cg::tiled_partition<8>(cg::this_thread_block());
+    struct reduced *mine = &out[threadIdx.x];
+    const int value = (int)threadIdx.x * 7 % 11 + 1;
+
+    mine->sum = cg::reduce(tile, value, cg::plus<int>());
+    mine->least = cg::reduce(tile, value, cg::less<int>());
+    mine->most = cg::reduce(tile, value, cg::greater<int>());
+    mine->bits = cg::reduce(tile, value, cg::bit_or<int>()) * 10000 + cg::reduce(tile, value, cg::bit_and<int>()) * 100 +
+                 cg::reduce(tile, value, cg::bit_xor<int>());
+    mine->product = cg::inclusive_scan(tile, value, [](int x, int y) { return x * y % 1009; });
+    mine->before = cg::exclusive_scan(tile, value);
+    mine->upto = cg::inclusive_scan(tile, value);
+    if (threadIdx.x % 2) {
+        cg::coalesced_group active = cg::coalesced_threads();
+        mine->odd = cg::reduce(active, value, cg::plus<int>());
+        mine->upto_odd = cg::inclusive_scan(active, value);
+    }
+}
+
+static void check_reductions()
+{
+    struct reduced *out = shared_array<struct reduced>(64);
+
+    reductions<<<1, 64>>>(out);
+    CHECK_LAUNCH();
+    for (int i = 0; i < 64; i++) {
+        struct reduced e = {0, 99, 0, 0, 0, 0, 0, 1, 0};
+        int any = 0, all = ~0, differs = 0;
+        for (int j = i / 32 * 32; j < i / 32 * 32 + 32; j++) {
+            const int value = j * 7 % 11 + 1;
+            e.odd += j % 2 ? value : 0;
+            e.upto_odd += j % 2 && j <= i ? value : 0;
+            if (j / 8 != i / 8)
+                continue;
+            e.sum += value;
+            e.least = value < e.least ? value : e.least;
+            e.most = value > e.most ? value : e.most;
+            any |= value, all &= value, differs ^= value;
+            e.before += j < i ? value : 0;
+            e.upto += j <= i ? value : 0;
+            e.product = j <= i ? e.product * value % 1009 : e.product;
+        }
+        CHECK_EQ(out[i].sum, e.sum);
+        CHECK_EQ(out[i].least, e.least);
+        CHECK_EQ(out[i].most, e.most);
+        CHECK_EQ(out[i].bits, any * 10000 + all * 100 + differs);
+        CHECK_EQ(out[i].before, e.before);
+        CHECK_EQ(out[i].upto, e.upto);
+        CHECK_EQ(out[i].product, e.product);
+        if (i % 2) {
+            CHECK_EQ(out[i].odd, e.odd);
+            CHECK_EQ(out[i].upto_odd, e.upto_odd);
+        }
+    }
+    CHECK_CUDA(cudaFree(out));
+}
+
 int main()
 {
     int *out = shared_array<int>(64);
+
+    check_reductions();
 
     check_grid();
     tiles<<<1, 64>>>(out);
