@@ -72,7 +72,7 @@ PROGRAMS = [
     kernel("flush", {MAPPED: [1, 2]}, arguments=[["on"]], env={"GSHMEM_CUDA_FLUSH": "on"}),
     kernel("finalize", {MAPPED: [3]}, alone=True, arguments=[["graph"], ["death"]]),
     *[litmus(name) for name in ["atomics", "both", "message", "quiet", "signals"]],
-    *[nvshmem(name) for name in ["graph", "jacobi", "on_stream", "own", "pipeline", "ring", "rma", "teams"]],
+    *[nvshmem(name) for name in ["graph", "jacobi", "on_stream", "own", "pipeline", "ring", "rma", "teams", "tile"]],
     nvshmem("virtual", flags=["-lcuda"]),
     nvshmem("uniqueid", {MAPPED: [2]}, alone=True, arguments=[["1"], ["2"], ["4"]]),
     *[example(name) for name in ["alltoallv", "gups", "halo2d", "nvshmem-ring", "nvshmem-train",
