@@ -191,6 +191,7 @@ def way_path(program, folder):
     for way, ms, pes, options, expected in (
             ("chain", 20, 4, [], [0, 1, 2, 3]), ("chain", 20, 4, ["--hosts", "2"], [0, 1, 2, 3]),
             ("rounds", 30, 3, [], [0, 1, 2]), ("rounds", 30, 3, ["--hosts", "3"], [0, 1, 2]),
+            ("teams", 30, 3, [], [1, 2]),
             ("reduce", 30, 3, [], [2, 0]), ("back", 15, 2, ["--hosts", "2"], [0, 1, 0, 1]),
             ("alone", 60, 3, [], [0])):
         def once():
