@@ -376,6 +376,10 @@ def way_folder(program, folder):
     inside = os.path.join(folder, "deep", "deeper")
     run(program, "alone", 2, inside)
     expect(len(files(inside)) == 2, "the folder was not made")
+    away = os.path.join(folder, "away")
+    said = run(program, "away", 2, os.path.relpath(away))
+    sizes = [os.path.getsize(path) for path in files(away).values()]
+    expect(len(sizes) == 2 and max(sizes) < 4 << 20 and "larger" not in said, f"not cut to what is used: {sizes}: {said}")
     with open(os.path.join(folder, "file"), "w", encoding="utf-8"):
         pass
     said = run(program, "alone", 2, os.path.join(folder, "file", "folder"))

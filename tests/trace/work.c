@@ -163,6 +163,13 @@ static void way_forked(int n)
     CHECK_OK(gshmem_barrier_all());
 }
 
+/* The working directory changes before the end. */
+static void way_away(int n)
+{
+    (void)n;
+    CHECK_EQ(chdir("/"), 0);
+}
+
 static const struct {
     const char *name;
     void (*function)(int n);
@@ -171,6 +178,7 @@ static const struct {
     {"reduce", way_reduce},         {"back", way_back},   {"alone", way_alone},
     {"killed", way_killed},         {"many", way_many},   {"forked", way_forked},
     {"long", way_long},             {"teams", way_teams},
+    {"away", way_away},
 };
 
 int main(int argc, char **argv)
