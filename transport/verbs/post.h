@@ -52,7 +52,7 @@ static inline uint64_t post_flight(enum work_kind kind, uint64_t bytes)
 bool post_may_fly_more(struct verbs *v, struct path *p, uint64_t bytes);
 /* The path does not wait for that any more. */
 void post_wait_no_more(struct path *p);
-/* The pieces into which a large put or get is cut under a limit: several are in flight at a time. */
+/* The pieces into which a large put or get is cut under a limit: several are in flight at once. */
 uint64_t post_flight_piece(const struct nic *nic);
 
 /* NULL: the NIC takes no more work requests now; as above. */
@@ -144,7 +144,7 @@ static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enu
         return NULL;
     if (p->batch.end == BATCH && !post_batch(v, p))
         return NULL;
-    if (!post_may_fly(v, p, flight)) /* last, as it gives up the path's place among those that wait */
+    if (!post_may_fly(v, p, flight)) /* last: it gives up the path's place among those that wait */
         return NULL;
     p->nic->works_left--;
     p->packet += packets;
