@@ -1,12 +1,15 @@
 /* The report of counts with which a job ends (GSHMEM_STATS): PE 0 gets those of all PEs and writes
  * one table, or one file. Where that fails each PE writes its own. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gshmem.h"
+#include "runtime/base/absolute_path.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/job/job.h"
@@ -33,13 +36,33 @@ bool counts_wanted(void)
     return !counts_is_word(settings_string(SETTING_STATS), no);
 }
 
-/* NULL: the report is a table on stderr. */
-static const char *counts_file(void)
+/* Whether the file can be written, found out before the job computes for hours. What is no file,
+ * such as a pipe, is opened once only, at the end. */
+static void counts_try_file(const char *path)
+{
+    struct stat is;
+
+    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode))
+        return;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        log_warn("GSHMEM_STATS: the counts cannot be written to %s: %s", path, strerror(errno));
+    else
+        close(fd);
+}
+
+bool counts_begin(struct job *j)
 {
     static const char *const yes[] = {"1", "yes", "on", "true", NULL};
     const char *file = settings_string(SETTING_STATS);
 
-    return counts_is_word(file, yes) ? NULL : file;
+    if (!j->stats->wanted || counts_is_word(file, yes))
+        return true;
+    if (!(j->stats->file = absolute_path(file)))
+        return false;
+    if (j->pe == 0)
+        counts_try_file(j->stats->file);
+    return true;
 }
 
 size_t counts_shown_bytes(int n_pes)
@@ -87,10 +110,9 @@ static bool print_file(const char *path, const struct stats_report *r)
 }
 
 /* own: of this PE alone, beside those of other PEs. */
-static void write_report(const struct stats_report *r, bool own)
+static void write_report(const char *file, const struct stats_report *r, bool own)
 {
-    const char *file = counts_file();
-    char path[4096];
+    char path[4200];
 
     if (!file) {
         if (!print_table(r))
@@ -122,7 +144,8 @@ void counts_report_own(struct job *j)
     }
     stats_sum(j->stats, sums);
     const struct stats_sums *const of[] = {sums};
-    write_report(&(struct stats_report){.n = 1,
+    write_report(j->stats->file,
+                 &(struct stats_report){.n = 1,
                                         .n_pes = j->n_pes,
                                         .pe = &j->pe,
                                         .of = of,
@@ -180,7 +203,7 @@ static void report_of(struct job *j, struct stats_sums **of, int *pe)
             pe[r.n++] = i;
     }
     if (r.n)
-        write_report(&r, false);
+        write_report(j->stats->file, &r, false);
     for (int i = 0; i < r.n; i++)
         free(of[i]);
 }

@@ -35,6 +35,9 @@ gshmem_status_t layout_check(void);
 
 /* Whether GSHMEM_STATS asks for a report. */
 bool counts_wanted(void);
+/* At the start, with j->stats: where the report goes. PE 0 warns if it cannot be written there.
+ * False: out of memory. */
+bool counts_begin(struct job *j);
 /* Bytes of a PE's system memory, from which PE 0 gets its counts. */
 size_t counts_shown_bytes(int n_pes);
 /* Before the round in which all PEs leave: shows this PE's counts. */

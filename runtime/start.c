@@ -425,7 +425,9 @@ gshmem_status_t life_start(const gshmem_init_attr_t *attr)
     }
 
     struct job *j = new_job(b, attr->thread_level);
-    if (!j || !(j->stats = stats_new(b->n_pes, counts_wanted()))) {
+    if (!j || !(j->stats = stats_new(b->n_pes, counts_wanted())) || !counts_begin(j)) {
+        if (j)
+            stats_free(j->stats);
         free(j);
         life_let_go_of_starter(b);
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");

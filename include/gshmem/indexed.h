@@ -19,8 +19,10 @@
  * - dest and source do not overlap.
  * - With 0 elements nothing else is looked at.
  * - On the host a call with a PE that does not exist, or with an index behind the end of symmetric
- *   memory fails before it moves anything; a kernel checks each element when it comes to it. With
- *   GSHMEM_CHECK=memory the object ends where the program's allocation ends.
+ *   memory fails before it moves anything; with GSHMEM_CHECK=memory the object ends where the
+ *   program's allocation ends. A kernel checks each element when it comes to it, as a put, get or
+ *   atomic_add of its own; an index that leads around the end of the address space, such as a
+ *   negative number, is refused.
  *
  * Over TCP the elements for one PE travel together, up to 4,096 in a message. What is on its way
  * takes at most 4 MiB of this PE's memory, however many nodes there are; a call that needs more

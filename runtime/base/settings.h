@@ -22,7 +22,7 @@
  * 0 stand for all words for on and off.
  *        id, other names (comma separated), kind, default, choices or range, text */
 #define SETTINGS_TABLE(X)                                                                          \
-    X(LOG, "NVSHMEM_DEBUG(warn=warn info=info trace=debug)", CHOICE, "warn",                       \
+    X(LOG, "NVSHMEM_DEBUG(version= warn=warn info=info abort=info trace=debug)", CHOICE, "warn",   \
       (NONE, ERROR, WARN, INFO, DEBUG),                                                            \
       "how much is said")                                                                          \
     X(LOG_FILE, "NVSHMEM_DEBUG_FILE", STRING, "", NULL,                                            \
@@ -32,7 +32,10 @@
       "of which subsystems info and debug are said, out of init, bootstrap, topo, mem, p2p, "      \
       "proxy, coll, transport, device and util, e.g. proxy,coll; ^mem,p2p: of all others; "        \
       "empty or all: of all")                                                                      \
-    X(INFO, "NVSHMEM_INFO(1=settings 0=),NVSHMEM_VERSION(1=version 0=)", CHOICE, "off",            \
+    X(INFO,                                                                                        \
+      "NVSHMEM_INFO(1=settings 0=),NVSHMEM_VERSION(1=version 0=),"                                 \
+      "NVSHMEM_DEBUG(version=version warn= info= abort= trace=)",                                  \
+      CHOICE, "off",                                                                               \
       (OFF, VERSION, SETTINGS),                                                                    \
       "what PE 0 prints on stdout when the job starts: the library's version, or also all "        \
       "settings with their values")                                                                \

@@ -341,7 +341,9 @@ static gshmem_status_t indexed_of_pes(const struct indexed *ix)
     return status;
 }
 
-/* Before anything is moved: whether each PE's copy can be reached. */
+/* Before anything is moved: whether the object is symmetric, up to the largest index. It is the
+ * same on all PEs, but for variables of another program: a PE that runs one is found when it has
+ * its turn. */
 static gshmem_status_t indexed_check_object(const struct indexed *ix)
 {
     struct location l;

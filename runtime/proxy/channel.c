@@ -513,6 +513,16 @@ bool channel_has_work(const struct proxy_channel *c)
     return !is_held_back(c, &m) && look_on(c, &m, &second, &pair) == STEP_TAKEN;
 }
 
+bool channel_is_written(const struct proxy_channel *c, uint64_t position)
+{
+    struct gshmem_slot slot;
+
+    if (!read_slot(c, position, &slot))
+        return false;
+    const struct gshmem_command first = gshmem_command_decode(slot);
+    return !command_may_have_more(&first) || read_slot(c, position + 1, &slot);
+}
+
 uint64_t channel_stalled(struct proxy_channel *c, uint64_t now)
 {
     channel_settle(c);

@@ -66,6 +66,9 @@ void channel_answer(const struct proxy_way *way, const struct proxy_answer *a);
 /* Whether there is a command that could be taken: one that came after channel_take, or was beyond
  * its limit. */
 bool channel_has_work(const struct proxy_channel *c);
+/* Whether the command at this position has been written, both slots of one that has two. Without
+ * the lock: of a position that is taken meanwhile it says anything. */
+bool channel_is_written(const struct proxy_channel *c, uint64_t position);
 
 /* For how many ns nothing has been completed although something is due; 0: nothing is due. */
 uint64_t channel_stalled(struct proxy_channel *c, uint64_t now);

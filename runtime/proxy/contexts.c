@@ -172,7 +172,8 @@ bool kernels_close_context(struct job *j, struct context *c)
 
 enum { CHANNELS_MOST = 64 };
 
-/* A position that a kernel has taken and not written, as a wait knows it. */
+/* A position that a kernel has taken and not written, or not all of its command, as a wait knows
+ * it. */
 struct unwritten {
     uint64_t position;
     uint64_t since; /* ns; 0: there is none */
@@ -183,9 +184,8 @@ static bool never_written(const struct kernel_channel *c, uint64_t target, struc
                           uint64_t ns)
 {
     uint64_t tail = gshmem_load_relaxed(c->proxy.tail), now = clock_ns();
-    struct gshmem_slot slot;
 
-    if (tail >= target || gshmem_channel_read(c->proxy.ring, tail, c->proxy.slots_log2, &slot)) {
+    if (tail >= target || channel_is_written(&c->proxy, tail)) {
         u->since = 0;
     } else if (!u->since || u->position != tail) {
         u->position = tail;

@@ -95,6 +95,7 @@ void stats_free(struct stats *s)
     }
     pthread_mutex_destroy(&s->lock);
     free(s->base);
+    free(s->file);
     free(s);
 }
 

@@ -154,6 +154,7 @@ struct stats {
     bool wanted;  /* GSHMEM_STATS: every operation goes out of line, and is counted */
     bool gathers; /* the job ends with one report, as PE 0 wants it */
     bool reported;
+    char *file;   /* that the report is written to; NULL: it is a table on stderr */
     size_t shown_at; /* where a PE's system memory has what it shows to PE 0 */
     struct stats_block *network; /* of the holder of the network's lock */
     struct stats_block *proxy;   /* of the proxy's thread */

@@ -53,13 +53,13 @@ struct group *group_create(int n, int my, const int *pe, int cpus)
     return g;
 }
 
-/* A round has a number and a team. Teams of different members may have the same handle: the first
- * member tells them apart. */
+/* A round has a number and a team. Teams may have the same handle: those of other members at the
+ * same time, which the first member tells apart, or one after the other, which `made` does. */
 static gshmem_status_t group_meet_traced(struct group *g, uint32_t signature, const char *call)
 {
     const uint64_t round = trace_round(g->team, g->pe[0], g->round);
 
-    trace_event(TRACE_ROUND, TRACE_NO_OP, -1, round, trace_name(call), 0);
+    trace_event(TRACE_ROUND, TRACE_NO_OP, -1, round, trace_name(call), g->made);
     const gshmem_status_t status = g->traced(g, signature, call);
     trace_event(TRACE_MET, TRACE_NO_OP, -1, round, (uint64_t)status, 0);
     return status;

@@ -57,6 +57,8 @@ struct group {
     size_t brought; /* bytes of a slot's data that the coming round's readers need; internode groups
                        need to know it before the slot is filled in */
     gshmem_team_t team;       /* for reports */
+    uint32_t made; /* for the trace: tells this group from earlier ones that had its slot; the same
+                      on all members; 0: predefined, or of an active set */
     const int *pe;            /* [n]: PEs of the job, for reports */
     gshmem_status_t (*meet)(struct group *g, uint32_t signature, const char *call);
     gshmem_status_t (*traced)(struct group *g, uint32_t signature, const char *call); /* if rounds

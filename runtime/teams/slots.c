@@ -139,6 +139,8 @@ gshmem_status_t slots_install(struct team *parent, struct team *t, uint32_t sign
                 __atomic_load_n(&job->active_sets->n, __ATOMIC_RELAXED));
 
         bool claimed = t && slots_claim(t, slot), agreed = true;
+        if (claimed) /* in no other round does this parent make a team */
+            t->group->made = (uint32_t)signature_mix(signature_mix(0, g->made), g->round);
         status = slots_compare_claims(g, claimed || !t, signature, call, &agreed);
         if (claimed)
             slots_settle(t, agreed);

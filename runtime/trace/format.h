@@ -34,7 +34,9 @@ enum trace_what {
     TRACE_RETURN, /* and has left the innermost of them */
     /* The PE has arrived at a round of a team, in which all members wait for each other. at: the
      * call's name; id: the team, its first member and the number of the round (trace_round), the
-     * same on all members. */
+     * same on all members; bytes: tells the team from others with this handle and first member, of
+     * which one was made after the other was destroyed. (Not those of active sets that are made
+     * for one collective, when most handles are in use: they have 0.) */
     TRACE_ROUND,
     TRACE_MET, /* and goes on; at: the status */
     /* The spin of a wait is over. at: the call's name; peer: the only PE that is waited for; id:

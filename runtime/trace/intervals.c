@@ -44,6 +44,7 @@ static void intervals_open(struct nest *t, const struct traced_pe *p, int pe,
         .awaited = is_wait ? (enum trace_awaited)item->event->id : TRACE_PEERS,
         .only = is_wait ? item_peer(item) : -1,
         .round = is_round ? item->event->id : 0,
+        .made = is_round ? item->event->bytes : 0,
     };
     t->depth++;
     t->seen = NULL;
@@ -121,13 +122,19 @@ static bool read_pe(struct intervals *s, size_t *room, const struct traced *t, i
 
 /* ---- Tables for what ended them ---- */
 
+static int compare_rounds(const struct arrival *a, uint64_t round, uint32_t made)
+{
+    if (a->round != round)
+        return a->round < round ? -1 : 1;
+    return a->made < made ? -1 : a->made > made;
+}
+
 static int by_round(const void *a, const void *b)
 {
     const struct arrival *x = a, *y = b;
+    const int order = compare_rounds(x, y->round, y->made);
 
-    if (x->round != y->round)
-        return x->round < y->round ? -1 : 1;
-    return x->ns > y->ns ? -1 : x->ns < y->ns;
+    return order ? order : x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
 /* Of each collective the member that arrived last. */
@@ -140,11 +147,11 @@ static bool find_arrivals(struct intervals *s)
     for (size_t i = 0; i < s->n; i++) {
         if (s->of[i].round)
             s->last[s->rounds++] =
-                (struct arrival){s->of[i].round, s->of[i].begin, s->of[i].pe};
+                (struct arrival){s->of[i].round, s->of[i].made, s->of[i].begin, s->of[i].pe};
     }
     qsort(s->last, s->rounds, sizeof *s->last, by_round);
     for (size_t i = 0; i < s->rounds; i++) {
-        if (i == 0 || s->last[i].round != s->last[kept - 1].round)
+        if (i == 0 || compare_rounds(&s->last[kept - 1], s->last[i].round, s->last[i].made))
             s->last[kept++] = s->last[i];
     }
     s->rounds = kept;
@@ -226,12 +233,12 @@ static struct cause of_collective(const struct intervals *s, const struct interv
 
     while (low < high) {
         const size_t middle = (low + high) / 2;
-        if (s->last[middle].round < i->round)
+        if (compare_rounds(&s->last[middle], i->round, i->made) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low < s->rounds && s->last[low].round == i->round)
+    if (low < s->rounds && compare_rounds(&s->last[low], i->round, i->made) == 0)
         return (struct cause){.pe = s->last[low].pe, .ns = s->last[low].ns};
     return unknown;
 }

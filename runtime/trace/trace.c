@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/base/absolute_path.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
@@ -21,7 +22,7 @@ struct trace {
     struct trace_head *head;
     struct trace_chunk *chunk; /* [head->chunks] */
     int pe;
-    char path[700];
+    char *path;
     _Atomic uint64_t operations; /* of this PE's threads */
     pthread_key_t key; /* its destructor lets go of the chunk of a thread that ends */
     pthread_mutex_t naming;
@@ -280,7 +281,7 @@ void trace_start(const struct trace_owner *owner)
     const size_t page = 8192, bytes = (size_t)settings_number(SETTING_TRACE_SIZE) / page * page;
     char path[700];
     void *at = MAP_FAILED;
-    struct trace *t;
+    struct trace *t = NULL;
     int fd;
 
     if (!folder[0] || trace)
@@ -290,7 +291,7 @@ void trace_start(const struct trace_owner *owner)
     fd = trace_make_folder(folder) ? open_file(path, bytes) : -1;
     if (fd >= 0)
         at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED || !(t = calloc(1, sizeof *t))) {
+    if (at == MAP_FAILED || !(t = calloc(1, sizeof *t)) || !(t->path = absolute_path(path))) {
         log_warn("GSHMEM_TRACE: nothing is traced: cannot make a file of %zu MiB "
                  "(GSHMEM_TRACE_SIZE) in %s: %s",
                  bytes >> 20, folder, strerror(errno));
@@ -300,13 +301,13 @@ void trace_start(const struct trace_owner *owner)
             close(fd);
             unlink(path);
         }
+        free(t);
         return;
     }
     close(fd);
     /* At once: the first store to a page of a file takes longer than some hundred events. A kernel
      * that does not know this call makes each page when it is written. */
     (void)madvise(at, bytes, MADV_POPULATE_WRITE);
-    memcpy(t->path, path, sizeof t->path);
     t->pe = owner->pe;
     t->head = at;
     t->chunk = (struct trace_chunk *)((char *)at + TRACE_HEAD_BYTES);
@@ -341,6 +342,7 @@ void trace_stop(void)
         log_warn("GSHMEM_TRACE: %s stays larger than it need be: %s", t->path, strerror(errno));
     munmap(h, bytes);
     pthread_mutex_destroy(&t->naming);
+    free(t->path);
     free(t);
 }
 

@@ -115,6 +115,7 @@ struct interval {
     enum trace_awaited awaited; /* of a wait */
     int only;                   /* of a wait: the one PE that is waited for, or -1 */
     uint64_t round; /* of a team; 0: it is none */
+    uint32_t made;  /* with it, no two rounds are the same: format.h */
     const struct item *seen;    /* of a wait for a variable: what ended it, or NULL */
 };
 
@@ -126,6 +127,7 @@ struct update {
 
 struct arrival {
     uint64_t round;
+    uint32_t made;
     double ns;
     int pe; /* index in traced.pe */
 };

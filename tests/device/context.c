@@ -4,7 +4,9 @@
 #include "device/host/fibers/context.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -72,6 +74,54 @@ static void stacks_apart(struct stack_pool *pool)
     stack_give(pool, b);
 }
 
+static int mappings(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    int n = 0;
+
+    CHECK(maps);
+    for (int c; (c = getc(maps)) != EOF;)
+        n += c == '\n';
+    fclose(maps);
+    return n;
+}
+
+/* Whether a page may fault without a mapping of its own: since Linux 6.13. */
+static bool have_guards_without_mappings(void)
+{
+    char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    CHECK(page != MAP_FAILED);
+    const bool have = madvise(page, 4096, 102) == 0;
+    munmap(page, 4096);
+    return have;
+}
+
+/* Those of very large launches have no mappings of their own, and all the same an overflow faults. */
+static void many_have_guards(void)
+{
+    enum { MANY = 2000 };
+    const int before = mappings();
+    struct stack_pool pool;
+    int status;
+
+    stack_pool_init(&pool, 20000, 0);
+    CHECK(stack_reserve(&pool, MANY));
+    CHECK(mappings() - before < MANY / 10);
+    for (unsigned i = 0; have_guards_without_mappings() && i < 3; i++) {
+        struct stack *taken = stack_take(&pool);
+        pid_t child = fork();
+        if (child == 0) {
+            signal(SIGSEGV, SIG_DFL);
+            ((volatile char *)taken->low)[-1] = 1;
+            _exit(0);
+        }
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK(status != 0);
+    }
+    stack_pool_free(&pool);
+}
+
 /* Stacks that one large launch needed go back to the system, when all are free. */
 static void trimmed(void)
 {
@@ -110,5 +160,6 @@ int main(void)
     stacks_apart(&pool);
     stack_pool_free(&pool);
     trimmed();
+    many_have_guards();
     return 0;
 }

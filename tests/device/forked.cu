@@ -71,6 +71,29 @@ __global__ void nothing()
 {
 }
 
+static void wait_for_children(void *unused)
+{
+    (void)unused;
+    while (!__atomic_load_n(&children_end, __ATOMIC_ACQUIRE))
+        usleep(1000);
+}
+
+/* A call on a stream that the parent has under way is none of its child's, which waits for no such call. */
+static void call_of_the_parent()
+{
+    int ended;
+
+    CHECK_EQ(gshmem_host_call(nullptr, wait_for_children, nullptr, [](void *) {}), 0);
+    CHECK(gshmem_host_calls_under_way());
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        _exit(gshmem_host_calls_under_way());
+    CHECK_EQ(waitpid(child, &ended, 0), child);
+    CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    CHECK(gshmem_host_calls_under_way());
+}
+
 int main(int argc, char **argv)
 {
     pthread_t thread;
@@ -92,6 +115,8 @@ int main(int argc, char **argv)
         CHECK_EQ(waitpid(child, &ended, 0), child);
         CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
     }
+    if (later)
+        call_of_the_parent();
     __atomic_store_n(&children_end, true, __ATOMIC_RELEASE);
     CHECK_EQ(pthread_join(thread, nullptr), 0);
     CHECK_CUDA(cudaHostUnregister(registered));

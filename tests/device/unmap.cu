@@ -1,7 +1,8 @@
-/* cuMemUnmap: addresses stay the reservation's while memory goes, and memory keeps its contents. */
+/* The driver API beside the runtime's: its version. cuMemUnmap: addresses stay the reservation's while memory goes, and memory keeps its contents. */
 #include "device.h"
 
 #include <cuda.h>
+#include <cuda_runtime.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -85,6 +86,21 @@ static void check_gone(CUdeviceptr at, const CUmemAllocationProp *prop)
     }
 }
 
+/* The driver's version is the same by both interfaces, and not older than the runtime's. */
+static void check_versions()
+{
+    int driver = 0, driver_too = 0, runtime = 0;
+
+    CHECK_CU(cuDriverGetVersion(&driver));
+    CHECK_CUDA(cudaDriverGetVersion(&driver_too));
+    CHECK_CUDA(cudaRuntimeGetVersion(&runtime));
+    CHECK_EQ(driver, CUDA_VERSION);
+    CHECK_EQ(driver_too, driver);
+    CHECK_EQ(runtime, CUDART_VERSION);
+    CHECK(runtime <= driver);
+    CHECK_EQ(cudaDriverGetVersion(nullptr), cudaErrorInvalidValue);
+}
+
 int main()
 {
     CUmemAllocationProp prop = {};
@@ -93,6 +109,7 @@ int main()
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     CHECK_CU(cuInit(0));
+    check_versions();
     CHECK_CU(cuMemGetAllocationGranularity(&piece_bytes, &prop,
                                            CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
     CHECK_CU(cuMemAddressReserve(&at, PIECES * piece_bytes, 0, 0, 0));

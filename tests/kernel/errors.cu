@@ -10,7 +10,7 @@ enum mistake {
     P_PE, P_OWN, ATOMIC_OWN, ATOMIC_ODD, NO_CTX, BLOCK_OWN, WARP_PE, G_OWN, G_PE, FETCH_PE, QUIET_PE,
     WAIT_CMP, WAIT_NULL, ALL_ODD, VALUES_NULL, FLAG_WAIT_CMP, ANY_CMP, SOME_NULL, TEST_ODD, TESTS_CMP,
     TESTS_NULL, NOTHING, PUT_NULL, GET_NULL, NBI_NULL, FLAG_NULL, STRIDED_NULL, FETCH_NULL, QUIET_NULL, QUIET_CTX,
-    FENCE_CTX, GET_PAST, INDEXED_PES
+    FENCE_CTX, GET_PAST, INDEXED_PES, INDEXED_ROUND, INDEXED_BEFORE
 };
 
 struct objects {
@@ -92,6 +92,14 @@ __device__ gshmem_status_t alone(enum mistake mistake, struct objects o)
     case INDEXED_PES: {
         const size_t index = 1;
         return gshmem_uint64_ixput_pes(word, own, &index, (const int *)o.null, 1);
+    }
+    case INDEXED_ROUND: { /* times 8, it is 1 */
+        const size_t index = SIZE_MAX / 8 + 2;
+        return gshmem_uint64_ixput(word, own, &index, 1, o.other);
+    }
+    case INDEXED_BEFORE: {
+        const size_t index = (size_t)-1;
+        return gshmem_uint64_ix_add(word + 4, own, &index, 1, o.other);
     }
     case FENCE_CTX:
         return gshmem_ctx_fence(GSHMEM_CTX_INVALID);
@@ -207,6 +215,8 @@ static const struct {
     {"quiet_ctx", QUIET_CTX, GSHMEM_ERR_ARGUMENT},
     {"fence_ctx", FENCE_CTX, GSHMEM_ERR_ARGUMENT},
     {"indexed_pes", INDEXED_PES, GSHMEM_ERR_ARGUMENT},
+    {"indexed_round", INDEXED_ROUND, GSHMEM_ERR_NOT_SYMMETRIC},
+    {"indexed_before", INDEXED_BEFORE, GSHMEM_ERR_NOT_SYMMETRIC},
     {"flag_wait_cmp", FLAG_WAIT_CMP, GSHMEM_OK},
     {"any_cmp", ANY_CMP, GSHMEM_OK},
     {"some_null", SOME_NULL, GSHMEM_OK},

@@ -64,7 +64,20 @@ static void abort_job(void)
     CHECK_EQ(wait_failure(state.ctx.job->team[GSHMEM_TEAM_WORLD]->failure), GSHMEM_ERR_ABORTED);
 }
 
-/* Kernels that were ended between taking a place and writing it. */
+/* Takes two places, and writes the first slot of a command that has two. */
+static void write_half(const struct gshmem_channel *c)
+{
+    const struct gshmem_command put = {.kind = GSHMEM_COMMAND_PUT,
+                                       .more = 1,
+                                       .pe = (uint32_t)gshmem_my_pe(),
+                                       .address = (uintptr_t)&word,
+                                       .local = (uintptr_t)&word,
+                                       .size = sizeof word};
+
+    gshmem_channel_write(c, gshmem_channel_take(c, 2), gshmem_command_encode(&put), 1);
+}
+
+/* Kernels that were ended between taking a place and writing it, or half of it. */
 static void unwritten(void)
 {
     gshmem_ctx_t ctx;
@@ -73,7 +86,7 @@ static void unwritten(void)
     gshmem_channel_take(&ctx->device->channel->ring, 1);
     CHECK_FAILS(gshmem_ctx_destroy(ctx), GSHMEM_ERR_DEVICE, "gshmem_ctx_destroy: of 1 operations");
     CHECK_EQ(ask((gshmem_my_pe() + 1) % PES, 1), GSHMEM_OK);
-    gshmem_channel_take(&state.ctx.channel[0].ring, 2);
+    write_half(&state.ctx.channel[0].ring);
     CHECK_FAILS(gshmem_finalize(), GSHMEM_ERR_DEVICE, "gshmem_finalize: of 2 operations");
     CHECK(!gshmem_initialized());
 }

@@ -31,9 +31,9 @@ def expect(condition, what):
         raise Wrong(what)
 
 
-def run(program, pes, *options, only="", **env):
+def run(program, pes, *options, only="", way="work", **env):
     """only: the PE that has the settings."""
-    command = [program, "work"]
+    command = [program, way]
     if only:
         settings = " ".join(f"{name}='{value}'" for name, value in env.items())
         command = ["sh", "-c", f'if [ "$GSHMEM_RUN_PE" = {only} ]; then export {settings}; fi; exec "$0" work', program]
@@ -107,7 +107,15 @@ def check_some(program, folder):
     expect(not os.path.exists(path), "there is a file of the job")
     counts(path + ".1", 3, [1], [1])
     said = run(program, 2, GSHMEM_STATS=os.path.join(folder, "nowhere", "x.json"))
-    expect("warning: GSHMEM_STATS: the counts cannot be written to" in said and "No such file" in said, said)
+    expect(said.count("warning: GSHMEM_STATS: the counts cannot be written to") == 2 and "No such file" in said,
+           f"not at the start and at the end: {said}")
+
+
+def check_away(program, folder):
+    """A relative name is of the folder in which the job began, also if its PEs go elsewhere."""
+    here = os.path.relpath(folder)
+    run(program, 2, way="away", GSHMEM_STATS=os.path.join(here, "away.json"))
+    counts(os.path.join(folder, "away.json"), 2, [0, 1], [0, 1])
 
 
 def main():
@@ -116,6 +124,7 @@ def main():
         check_file(sys.argv[1], folder)
         check_table(sys.argv[1])
         check_some(sys.argv[1], folder)
+        check_away(sys.argv[1], folder)
     except Wrong as wrong:
         print(wrong)
         return 1

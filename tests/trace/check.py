@@ -191,6 +191,7 @@ def way_path(program, folder):
     for way, ms, pes, options, expected in (
             ("chain", 20, 4, [], [0, 1, 2, 3]), ("chain", 20, 4, ["--hosts", "2"], [0, 1, 2, 3]),
             ("rounds", 30, 3, [], [0, 1, 2]), ("rounds", 30, 3, ["--hosts", "3"], [0, 1, 2]),
+            ("teams", 30, 3, [], [1, 2]),
             ("reduce", 30, 3, [], [2, 0]), ("back", 15, 2, ["--hosts", "2"], [0, 1, 0, 1]),
             ("alone", 60, 3, [], [0])):
         def once():
@@ -375,6 +376,10 @@ def way_folder(program, folder):
     inside = os.path.join(folder, "deep", "deeper")
     run(program, "alone", 2, inside)
     expect(len(files(inside)) == 2, "the folder was not made")
+    away = os.path.join(folder, "away")
+    said = run(program, "away", 2, os.path.relpath(away))
+    sizes = [os.path.getsize(path) for path in files(away).values()]
+    expect(len(sizes) == 2 and max(sizes) < 4 << 20 and "larger" not in said, f"not cut to what is used: {sizes}: {said}")
     with open(os.path.join(folder, "file"), "w", encoding="utf-8"):
         pass
     said = run(program, "alone", 2, os.path.join(folder, "file", "folder"))

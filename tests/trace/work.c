@@ -68,6 +68,19 @@ static void way_rounds(int n)
     }
 }
 
+/* Two teams, one after the other in the same slot. Each has another last PE. */
+static void way_teams(int n)
+{
+    (void)n;
+    for (int i = 1; i < n_pes; i++) {
+        gshmem_team_t team;
+        CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n_pes, NULL, 0, &team));
+        compute(i == me ? 30 : 1);
+        CHECK_OK(gshmem_team_sync(team));
+        CHECK_OK(gshmem_team_destroy(team));
+    }
+}
+
 /* The last PE is late for a reduction; then PE 1 waits for PE 0, which begins when PE 1 has said so. */
 static void way_reduce(int n)
 {
@@ -150,6 +163,13 @@ static void way_forked(int n)
     CHECK_OK(gshmem_barrier_all());
 }
 
+/* The working directory changes before the end. */
+static void way_away(int n)
+{
+    (void)n;
+    CHECK_EQ(chdir("/"), 0);
+}
+
 static const struct {
     const char *name;
     void (*function)(int n);
@@ -157,7 +177,8 @@ static const struct {
     {"operations", way_operations}, {"chain", way_chain}, {"rounds", way_rounds},
     {"reduce", way_reduce},         {"back", way_back},   {"alone", way_alone},
     {"killed", way_killed},         {"many", way_many},   {"forked", way_forked},
-    {"long", way_long},
+    {"long", way_long},             {"teams", way_teams},
+    {"away", way_away},
 };
 
 int main(int argc, char **argv)

@@ -22,6 +22,11 @@ __global__ void kernel_that_meets(void)
     gshmem_barrier_all();
 }
 
+__global__ void kernel_that_syncs(gshmem_team_t team)
+{
+    gshmem_team_sync(team);
+}
+
 __attribute__((noinline)) static void loop_for_ever(void)
 {
     while (go_on)
@@ -52,6 +57,17 @@ static void way_stream(int me)
     for (int i = 0; i < 2; i++)
         gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, gshmem_n_pes(), NULL, 0, &team[i]);
     gshmem_team_sync_on_stream(team[me == 1], NULL);
+    cudaDeviceSynchronize();
+}
+
+/* The same in kernels: PEs 0 and 1 wait for each other, in collectives of two teams. */
+static void way_teams(int me)
+{
+    gshmem_team_t team[2];
+
+    for (int i = 0; i < 2; i++)
+        gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, gshmem_n_pes(), NULL, 0, &team[i]);
+    kernel_that_syncs<<<1, 1>>>(team[me == 1]);
     cudaDeviceSynchronize();
 }
 
@@ -155,6 +171,8 @@ int main(int argc, char **argv)
         way_owes(me);
     if (strcmp(way, "stream_teams") == 0)
         way_stream(me);
+    if (strcmp(way, "kernel_teams") == 0)
+        way_teams(me);
     if (me == 1)
         loop_for_ever();
     if (strcmp(way, "kernel_wait") == 0)

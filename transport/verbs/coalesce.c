@@ -276,13 +276,19 @@ bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op)
 
 /* ---- Sending ---- */
 
+/* Whether no part of it may go as writes: updates, and signals that such a path might write before
+ * their data; and only a message behind a write of iWARP shows that the write has arrived. */
+static bool coalesce_needs_message(const struct link *l, const struct coalesced *g)
+{
+    return g->updates || (g->signals && l->active[0]->reorders) || l->active[0]->nic->iwarp;
+}
+
 /* Puts to a GPU's memory go as writes where NICs reach it: the target's proxy would copy them one
  * by one. */
 static bool coalesce_goes_as_message(const struct verbs *v, const struct link *l,
                                      const struct coalesced *g)
 {
-    return g->updates || (g->signals && l->active[0]->reorders) || order_has_unapplied(l) ||
-           order_waits_for_writes(l) || l->active[0]->nic->iwarp ||
+    return coalesce_needs_message(l, g) || order_has_unapplied(l) || order_waits_for_writes(l) ||
            (g->of_device ? l->peer.gpu_below : g->changes >= v->coalesce_from);
 }
 
@@ -321,15 +327,39 @@ static bool coalesce_write(struct verbs *v, struct link *l, struct op *op, uint6
     return true;
 }
 
+/* Removes what comes before `at`. The change there gets the head of a far one, for which there is
+ * room, as the first change had one. */
+static void coalesce_cut(struct coalesced *g, uint32_t at)
+{
+    const struct message_change none = {.segment = UINT8_MAX};
+    struct message_change c = {.offset = 0};
+    unsigned char head[MESSAGE_CHANGE_FAR + 1];
+
+    for (uint32_t i = 0; i <= at;)
+        i += coalesce_take_change(g, i, &c);
+    const uint32_t head_bytes = message_change_head(head, &none, &c);
+    const uint32_t rest = (uint32_t)(g->text + g->bytes - c.data);
+    memmove(g->text + head_bytes, c.data, rest);
+    memcpy(g->text, head, head_bytes);
+    g->bytes = head_bytes + rest;
+    g->closed = true;
+}
+
 bool coalesce_issue(struct verbs *v, struct link *l, struct op *op)
 {
-    const struct coalesced *g = op->coalesced;
-    struct message m = {.kind = MESSAGE_CHANGES, .bytes = (uint16_t)g->bytes, .data = g->text};
+    struct coalesced *g = op->coalesced;
     struct message_change c = {.offset = 0};
 
     coalesce_close(l, g);
-    if (op->at == 0 && coalesce_goes_as_message(v, l, g))
+    /* After a failure the rest may go by another path, when all before it has arrived. */
+    if (op->at && op->at < g->bytes && coalesce_needs_message(l, g)) {
+        coalesce_cut(g, (uint32_t)op->at);
+        op->at = 0;
+    }
+    if (op->at == 0 && coalesce_goes_as_message(v, l, g)) {
+        struct message m = {.kind = MESSAGE_CHANGES, .bytes = (uint16_t)g->bytes, .data = g->text};
         return send_update(v, l, op, &m);
+    }
     if (order_has_unapplied(l))
         return false;
     for (uint32_t at = 0, taken; at < g->bytes; at += taken) {
@@ -362,24 +392,6 @@ static bool coalesce_carry_change(struct verbs *v, struct link *l, struct op *op
     if (c->bytes == 0)
         r.operand = message_get64(c->data);
     return carry_part(v, l, op, &r);
-}
-
-/* Removes what comes before `at`. The change there gets the head of a far one, for which there is
- * room, as the first change had one. */
-static void coalesce_cut(struct coalesced *g, uint32_t at)
-{
-    const struct message_change none = {.segment = UINT8_MAX};
-    struct message_change c = {.offset = 0};
-    unsigned char head[MESSAGE_CHANGE_FAR + 1];
-
-    for (uint32_t i = 0; i <= at;)
-        i += coalesce_take_change(g, i, &c);
-    const uint32_t head_bytes = message_change_head(head, &none, &c);
-    const uint32_t rest = (uint32_t)(g->text + g->bytes - c.data);
-    memmove(g->text + head_bytes, c.data, rest);
-    memcpy(g->text, head, head_bytes);
-    g->bytes = head_bytes + rest;
-    g->closed = true;
 }
 
 bool coalesce_carry(struct verbs *v, struct link *l, struct op *op)

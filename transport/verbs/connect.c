@@ -51,6 +51,7 @@ void path_end(struct path *p)
     if (p->nic->iwarp)
         cm_end(p);
     p->setup.offered = false;
+    post_wait_no_more(p);
     resolve_abandon(p);
     if (p->qp)
         ibv_destroy_qp(p->qp);

@@ -32,6 +32,7 @@ struct nic {
     /* GSHMEM_IB_INFLIGHT: bytes of writes and reads in flight, and the limit. 0: there is none, and
      * they are not counted. */
     uint64_t flight, flight_most;
+    struct path *flight_first, *flight_last; /* who waits for room, the longest first */
 
     /* The port, and its addresses, which may change while it is in use. */
     int port;

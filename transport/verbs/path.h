@@ -122,6 +122,13 @@ struct path {
         struct control *stopped; /* [2], while it stops: this side's state, and the peer's */
     } failure;
 
+    /* Its place among the paths that wait until their NIC may have more in flight (post.c). */
+    struct {
+        bool waits;
+        unsigned round; /* when it last tried */
+        struct path *next;
+    } flight;
+
     struct work work[SEND_DEPTH];
 };
 

@@ -9,13 +9,67 @@
 #include "transport/verbs/post.h"
 #include "transport/verbs/verbs.h"
 
-/* What is larger than the limit goes alone. */
-bool post_may_fly_more(struct verbs *v, const struct nic *nic, uint64_t bytes)
+/* ---- Bytes in flight ----
+ *
+ * A path that finds no room waits in a list of its NIC, and no path goes before the first of them:
+ * otherwise a large put would wait for as long as others make small ones. A path that has not tried
+ * again since the last round has something else to wait for, and loses its place. */
+
+void post_wait_no_more(struct path *p)
 {
-    if (!nic->flight || !bytes || nic->flight + bytes <= nic->flight_most)
-        return true;
+    struct path **at = &p->nic->flight_first, *before = NULL;
+
+    if (!p->flight.waits)
+        return;
+    while (*at != p) {
+        before = *at;
+        at = &before->flight.next;
+    }
+    *at = p->flight.next;
+    if (p->nic->flight_last == p)
+        p->nic->flight_last = before;
+    p->flight.waits = false;
+}
+
+static void post_wait(struct verbs *v, struct path *p)
+{
+    struct nic *nic = p->nic;
+
+    p->flight.round = v->rounds;
     v->held_back = true;
-    return false;
+    if (p->flight.waits)
+        return;
+    p->flight.waits = true;
+    p->flight.next = NULL;
+    *(nic->flight_last ? &nic->flight_last->flight.next : &nic->flight_first) = p;
+    nic->flight_last = p;
+}
+
+/* What is larger than the limit goes alone. */
+bool post_may_fly_more(struct verbs *v, struct path *p, uint64_t bytes)
+{
+    struct nic *nic = p->nic;
+
+    if (!bytes)
+        return true;
+    while (nic->flight_first && nic->flight_first != p &&
+           v->rounds - nic->flight_first->flight.round > 1)
+        post_wait_no_more(nic->flight_first);
+    if ((nic->flight_first && nic->flight_first != p) ||
+        (nic->flight && nic->flight + bytes > nic->flight_most)) {
+        post_wait(v, p);
+        return false;
+    }
+    post_wait_no_more(p);
+    return true;
+}
+
+uint64_t post_flight_piece(const struct nic *nic)
+{
+    enum { PACKET = 4096 };
+    const uint64_t most = nic->flight_most;
+
+    return most / 4 > PACKET ? most / 4 : most < PACKET ? most : PACKET;
 }
 
 struct ibv_send_wr *post_no_room(struct verbs *v)

@@ -47,16 +47,20 @@ static inline uint64_t post_flight(enum work_kind kind, uint64_t bytes)
     return kind == WORK_WRITE || kind == WORK_READ ? bytes : 0;
 }
 
-/* False: the NIC has as many bytes in flight as it may. Progress tries again, since a completion of
- * another link may make room. */
-bool post_may_fly_more(struct verbs *v, const struct nic *nic, uint64_t bytes);
+/* False: the NIC has as many bytes in flight as it may, or other paths have waited for longer.
+ * Progress tries again, since a completion of another link may make room. */
+bool post_may_fly_more(struct verbs *v, struct path *p, uint64_t bytes);
+/* The path does not wait for that any more. */
+void post_wait_no_more(struct path *p);
+/* The pieces into which a large put or get is cut under a limit: several are in flight at once. */
+uint64_t post_flight_piece(const struct nic *nic);
 
 /* NULL: the NIC takes no more work requests now; as above. */
 struct ibv_send_wr *post_no_room(struct verbs *v);
 
-static inline bool post_may_fly(struct verbs *v, const struct nic *nic, uint64_t bytes)
+static inline bool post_may_fly(struct verbs *v, struct path *p, uint64_t bytes)
 {
-    return GSHMEM_LIKELY(!nic->flight_most) || post_may_fly_more(v, nic, bytes);
+    return GSHMEM_LIKELY(!p->nic->flight_most) || post_may_fly_more(v, p, bytes);
 }
 
 static inline void post_fly(struct nic *nic, uint64_t bytes)
@@ -134,13 +138,13 @@ static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enu
         return NULL;
     if (GSHMEM_UNLIKELY(p->nic->works_left == 0))
         return post_no_room(v);
-    if (!post_may_fly(v, p->nic, flight))
-        return NULL;
     /* soft-RoCE stalls for ever when it repeats a work request with IBV_SEND_FENCE and the response
      * comes at that moment */
     if (behind_reads && p->nic->cannot_fence)
         return NULL;
     if (p->batch.end == BATCH && !post_batch(v, p))
+        return NULL;
+    if (!post_may_fly(v, p, flight)) /* last: it gives up the path's place among those that wait */
         return NULL;
     p->nic->works_left--;
     p->packet += packets;

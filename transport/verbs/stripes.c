@@ -60,8 +60,8 @@ bool stripes_issue(struct verbs *v, struct link *l, struct op *op)
         uint32_t key;
         struct path *p = stripes_next_path(l, op, at, &bytes);
 
-        if (GSHMEM_UNLIKELY(p->nic->flight_most && bytes > p->nic->flight_most))
-            bytes = p->nic->flight_most;
+        if (GSHMEM_UNLIKELY(p->nic->flight_most && bytes > post_flight_piece(p->nic)))
+            bytes = post_flight_piece(p->nic);
         if (!order_allows(l, p) ||
             !peer_find_key(v, l, p, r->segment, r->offset + at, &bytes, &key))
             return false;

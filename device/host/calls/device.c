@@ -8,6 +8,7 @@
 #include "device/host/calls/devices.h"
 #include "device/host/forks.h"
 #include "device/host/streams/stream.h"
+#include "gshmem/host_device/cuda.h"
 
 enum {
     COMPUTE_MAJOR = 8, /* what its intrinsics amount to */
@@ -208,7 +209,7 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
-    return cudaRuntimeGetVersion(version);
+    return cuDriverGetVersion(version) ? report_error(cudaErrorInvalidValue) : cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)

@@ -41,9 +41,22 @@ static void push_first(struct stack_pool *pool, struct stack *stack)
     pool->free++;
 }
 
-/* One mapping, then a guard page below each stack, or below the first alone. The stacks begin at
- * different places of their pages, or the frames of all threads of a block would want the same few
- * sets of the cache. */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102 /* since Linux 6.13 */
+#endif
+
+/* A page that faults. Where it must not cost mappings it is one by MADV_GUARD_INSTALL: on an older
+ * kernel, or if there are too many mappings, an overflow runs into the stack below. */
+static void add_guard(char *at, size_t page, bool without_mappings)
+{
+    if (without_mappings)
+        (void)!madvise(at, page, MADV_GUARD_INSTALL);
+    else
+        (void)!mprotect(at, page, PROT_NONE);
+}
+
+/* One mapping, then a guard page below each stack. The stacks begin at different places of their
+ * pages, or the frames of all threads of a block would want the same few sets of the cache. */
 static bool add_slab(struct stack_pool *pool)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -61,9 +74,7 @@ static bool add_slab(struct stack_pool *pool)
     }
     for (int i = SLAB_STACKS - 1; i >= 0; i--) {
         char *guard = (char *)slab->memory + (size_t)i * stride;
-        /* Without a guard (too many mappings) an overflow runs into the stack below. */
-        if (i == 0 || pool->made < pool->guarded)
-            (void)!mprotect(guard, page, PROT_NONE);
+        add_guard(guard, page, i > 0 && pool->made >= pool->guarded);
         slab->stacks[i].low = guard + page;
         slab->stacks[i].size = pool->stack_size - (unsigned)i % COLOURS * COLOUR_BYTES;
         if (under_tsan()) /* who makes it happens before it: not a CUDA thread, then */

@@ -28,9 +28,9 @@ struct stack {
 #endif
 };
 
-/* Stacks, mapped some hundred at a time and kept for the next launch. The first have a guard page
- * each; each of those costs the process two of its mappings, of which it may have some 65,000.
- * Beyond `guarded`, one in some hundred has a guard. */
+/* Stacks, mapped some hundred at a time and kept for the next launch, each with a guard page. Those
+ * of the first `guarded` cost the process two mappings each, of which it may have some 65,000.
+ * Beyond them guards cost none, and need Linux 6.13: before, one in some hundred has a guard. */
 struct stack_pool {
     struct stack *first, *last; /* free */
     struct stack_slab *slabs;

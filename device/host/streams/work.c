@@ -201,6 +201,7 @@ static void work_leave_parent(void)
 {
     works.finished = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     works.helpers.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    atomic_store_explicit(&works.calls, 0, memory_order_relaxed); /* the child is alone */
 }
 
 __attribute__((constructor)) static void work_watch_forks(void)

@@ -15,6 +15,17 @@ GSHMEM_KERNEL bool gshmem_kernel_ix_good(const void *dest, const void *source, c
     return n == 0 || (dest && source && index);
 }
 
+/* Element `index` of an object at `object`. An index that leads beyond the last address, as a
+ * negative number does, must not come round to memory before the object: for those it is an address
+ * at which nothing is symmetric, so that the element is refused as any other bad address. */
+template <size_t size>
+GSHMEM_KERNEL uintptr_t gshmem_kernel_ix_at(const void *object, size_t index)
+{
+    const uintptr_t from = (uintptr_t)object, most = (UINTPTR_MAX - from) / size;
+
+    return index <= most ? from + index * size : UINTPTR_MAX / size * size;
+}
+
 /* The value is part of the command, so that the source may be reused at once. */
 template <size_t size>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ixput_one(const struct gshmem_device_ctx *c, void *dest,
@@ -51,7 +62,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ixput(gshmem_ctx_t ctx, void *dest, 
         return GSHMEM_ERR_ARGUMENT;
     gshmem_kernel_sync<scope>();
     for (size_t i = gshmem_kernel_rank<scope>(); i < n && !status; i += gshmem_kernel_size<scope>())
-        status = gshmem_kernel_ixput_one<size>(c, (char *)dest + index[i] * size,
+        status = gshmem_kernel_ixput_one<size>(c, (void *)gshmem_kernel_ix_at<size>(dest, index[i]),
                                                (const char *)source + i * size, pes ? pes[i] : pe);
     return gshmem_kernel_agree<scope>(status);
 }
@@ -70,7 +81,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ixget(gshmem_ctx_t ctx, void *dest, 
     gshmem_kernel_sync<scope>();
     for (size_t i = gshmem_kernel_rank<scope>(); i < n && !status;
          i += gshmem_kernel_size<scope>()) {
-        const char *from = (const char *)source + index[i] * size;
+        const char *from = (const char *)gshmem_kernel_ix_at<size>(source, index[i]);
         const int of = pes ? pes[i] : pe;
         char *to = (char *)dest + i * size;
         const void *there = gshmem_kernel_reach(c, from, size, of);
@@ -96,8 +107,9 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ix_add(gshmem_ctx_t ctx, T *dest, co
         return GSHMEM_ERR_ARGUMENT;
     gshmem_kernel_sync<scope>();
     for (size_t i = gshmem_kernel_rank<scope>(); i < n && !status; i += gshmem_kernel_size<scope>())
-        status = gshmem_kernel_atomic<GSHMEM_AMO_ADD>(ctx, dest + index[i], source[i],
-                                                      pes ? pes[i] : pe);
+        status = gshmem_kernel_atomic<GSHMEM_AMO_ADD>(
+            ctx, (T *)gshmem_kernel_ix_at<sizeof(T)>(dest, index[i]), source[i],
+            pes ? pes[i] : pe);
     return gshmem_kernel_agree<scope>(status);
 }
 

@@ -53,6 +53,11 @@ enum benchmark_who {
     ALL,
 };
 
+enum benchmark_sizes {
+    SPREAD = 1, /* a buffer holds `size` bytes for each PE of the job */
+    LATE,       /* they are no bytes: by how many microseconds a PE is late (--late, not --sizes) */
+};
+
 enum benchmark_unit { NANOSECONDS, GIGABYTES_PER_SECOND, MILLIONS_PER_SECOND, KIBIBYTES };
 
 struct benchmark {
@@ -60,9 +65,9 @@ struct benchmark {
     enum benchmark_who who;
     enum benchmark_unit unit;
     int steps;         /* what one iteration counts for: 2 for a ping and its pong */
-    const char *sizes; /* unless --sizes says otherwise; NULL: the operation has no size */
+    const char *sizes; /* unless --sizes or --late says otherwise; NULL: it has no size */
     size_t granule;    /* sizes are rounded up to a multiple of it */
-    int spread;        /* 1: a buffer holds `size` bytes for each PE of the job */
+    enum benchmark_sizes sized; /* 0: a buffer holds `size` bytes */
     void (*loop)(struct run *r, uint64_t n);
     double (*once)(void); /* instead of a loop: a value that each PE already has */
     const char *text;

@@ -20,7 +20,7 @@ enum {
 
 static size_t buffer_bytes(const struct benchmark *what, size_t size, int n_pes)
 {
-    size_t bytes = what->spread ? size * (size_t)n_pes : size;
+    size_t bytes = what->sized == LATE ? 0 : what->sized == SPREAD ? size * (size_t)n_pes : size;
 
     return bytes ? (bytes + LINE - 1) / LINE * LINE : LINE;
 }
@@ -38,21 +38,22 @@ static size_t slots(const struct options *o, size_t bytes)
 int bench_sizes(const struct bench *b, const struct benchmark *what, size_t size[SIZES_MAX])
 {
     const struct options *o = b->options;
-    int n = o->n_sizes, kept = 0;
+    const int given = what->sized == LATE ? o->n_late : o->n_sizes;
+    int n = given, kept = 0;
 
     if (!what->sizes) {
         size[0] = 0;
         return 1;
     }
     if (n)
-        memcpy(size, o->size, (size_t)n * sizeof(size[0]));
+        memcpy(size, what->sized == LATE ? o->late : o->size, (size_t)n * sizeof(size[0]));
     else
         n = sizes_parse(what->sizes, size);
     for (int i = 0; i < n; i++) {
         size_t rounded = (size[i] + what->granule - 1) / what->granule * what->granule;
         bool repeated = kept > 0 && size[kept - 1] == rounded;
         bool huge =
-            !o->n_sizes && kept > 0 && buffer_bytes(what, rounded, b->run.n_pes) > SPREAD_MOST;
+            !given && kept > 0 && buffer_bytes(what, rounded, b->run.n_pes) > SPREAD_MOST;
         if (!repeated && !huge)
             size[kept++] = rounded;
     }

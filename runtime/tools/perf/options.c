@@ -94,6 +94,18 @@ static bool take_sizes(struct options *o, const char *value)
     return o->n_sizes > 0;
 }
 
+enum { LATE_MOST = 10000000 }; /* microseconds */
+
+static bool take_late(struct options *o, const char *value)
+{
+    o->n_late = sizes_parse(value, o->late);
+    for (int i = 0; i < o->n_late; i++) {
+        if (o->late[i] > LATE_MOST)
+            return false;
+    }
+    return o->n_late > 0;
+}
+
 static bool parse_size(const char **text, size_t *size)
 {
     static const char units[] = "kmg";
@@ -196,6 +208,8 @@ static const struct {
     {"--sizes", "LIST", take_sizes,
      "sizes such as 8,1M or ranges such as 1-64K or 8-1M*8, up to 1T",
      "sizes for benchmarks that have one: 8,1M or a range 1-64K (doubling) or 8-1M*8"},
+    {"--late", "LIST", take_late, "microseconds such as 100,1000, up to 10000000",
+     "microseconds by which a PE is late in late_wait and late_barrier, which have no sizes"},
     {"--rounds", "N", take_rounds, "a number from 1 to 1000000", "blocks to measure (20)"},
     {"--time", "US", take_time, "microseconds from 1 to 10000000",
      "microseconds that a block of operations should take (500)"},

@@ -28,6 +28,8 @@ struct options {
     size_t window;   /* bytes of buffers that operations take turns on; 0: always the same one */
     int n_sizes;     /* 0: each benchmark's own */
     size_t size[SIZES_MAX];
+    int n_late; /* the same of the microseconds by which a PE is late */
+    size_t late[SIZES_MAX];
     int n_statistics;
     struct statistic statistic[STATISTICS_MAX];
     bool irregular; /* all rows of irregular programs */

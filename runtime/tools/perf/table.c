@@ -63,11 +63,11 @@ const struct benchmark benchmarks[] = {
      "sum of longs over all PEs, result on all", 0, NULL},
     {"sum_reduce_double", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 0, loop_sum_reduce_double, NULL,
      "sum of doubles over all PEs, result on all", 0, NULL},
-    {"fcollect", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 1, loop_fcollect, NULL,
+    {"fcollect", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, SPREAD, loop_fcollect, NULL,
      "fcollect, size given by each PE", 0, NULL},
-    {"collect", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 1, loop_collect, NULL,
+    {"collect", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, SPREAD, loop_collect, NULL,
      "collect, size given by each PE", 0, NULL},
-    {"alltoall", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 1, loop_alltoall, NULL,
+    {"alltoall", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, SPREAD, loop_alltoall, NULL,
      "alltoall, size for each PE", 0, NULL},
 #if LIB_HAS_LOCK
     {"lock", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_lock, NULL, "set and clear of a free lock", 0,
@@ -95,11 +95,11 @@ const struct benchmark benchmarks[] = {
     IRREGULAR("scatter", loop_scatter, "scatter_sent", "the same by p"),
     IRREGULAR("scatter_ix", loop_scatter_ix, "scatter_sent", "the same by ixput"),
 #endif
-    {"late_wait", PAIR, NANOSECONDS, 1, LATENESS, 1, 0, loop_late_wait, NULL,
+    {"late_wait", PAIR, NANOSECONDS, 1, LATENESS, 1, LATE, loop_late_wait, NULL,
      "round trip of p and wait_until, without the time by which the peer is late: size in "
      "microseconds",
      20, NULL},
-    {"late_barrier", ALL, NANOSECONDS, 1, LATENESS, 1, 0, loop_late_barrier, NULL,
+    {"late_barrier", ALL, NANOSECONDS, 1, LATENESS, 1, LATE, loop_late_barrier, NULL,
      "two barriers, without the time by which the last PE is late for the first: size in "
      "microseconds",
      20, NULL},

@@ -552,6 +552,39 @@ static void each_fails(enum ibv_wc_status status)
     }
 }
 
+/* The nth work request fails, by a path that keeps the order of writes, and the rest goes by one that
+ * does not: no signal may come before its data. */
+static void goes_on_by_a_path_that_reorders(int nth)
+{
+    enum { N = 3 };
+
+    prepare(1);
+    fake.soft = false;
+    fake.devices = 2;
+    fake.reorders = true;
+    fake.orderly = 1;
+    open_both();
+    warm_up();
+    for (int i = 0; i <= N; i++)
+        *word(1, place(100 + i)) = *word(1, place(i)) = 0;
+    early_signals = 0;
+    fake_look = look_at_signals;
+    fake_fail(nth, IBV_WC_RETRY_EXC_ERR);
+    post_word(place(0), 1, 0);
+    for (int i = 1; i <= N; i++) {
+        uint64_t data = 3 * (uint64_t)i;
+        post(0, loose(with_signal(put(&data, place(i), 8), GSHMEM_SIGNAL_SET, place(100 + i), 1), 0));
+    }
+    settle();
+    fake_look = NULL;
+    for (int i = 1; i <= N; i++) {
+        CHECK_EQ(*word(1, place(i)), 3 * i);
+        CHECK_EQ(*word(1, place(100 + i)), 1);
+    }
+    CHECK_EQ(not_ok + early_signals, 0);
+    end();
+}
+
 /* The only path is lost with all of it on its way, and the transport below is full now and then. */
 static void goes_below(int full)
 {
@@ -755,6 +788,8 @@ int main(void)
         ordered_behind_stripes(seed);
     each_fails(IBV_WC_RETRY_EXC_ERR);
     each_fails(IBV_WC_REM_ACCESS_ERR);
+    for (int nth = 1; nth <= 8; nth++)
+        goes_on_by_a_path_that_reorders(nth);
     for (unsigned seed = 1; seed <= 60; seed++)
         nothing_is_lost(seed, 1 + (int)seed % FAKE_DEVICES);
     for (int full = 2; full < 8; full++)

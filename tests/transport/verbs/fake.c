@@ -89,9 +89,9 @@ static unsigned drawn;
 static int open_things;
 
 /* Soft-RoCE does not. */
-static bool reorders(void)
+static bool reorders(int at)
 {
-    return fake.reorders && !fake.soft;
+    return fake.reorders && !fake.soft && at >= fake.orderly;
 }
 
 static unsigned draw(unsigned n)
@@ -210,7 +210,6 @@ void ibv_ack_async_event(struct ibv_async_event *e)
 int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 {
     FAKE_CALL(ENOMEM);
-    (void)c;
     *a = (struct ibv_device_attr){
         .phys_port_cnt = 1,
         .max_qp_rd_atom = 8,
@@ -222,7 +221,7 @@ int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
         .max_cqe = fake.completions_most,
         /* Intel's, soft-RoCE, or a ConnectX-8 or -5 */
         .vendor_id = fake.copies_packet ? 0x8086 : fake.soft ? 0xffffff : 0x02c9,
-        .vendor_part_id = reorders() ? 4131 : 4119,
+        .vendor_part_id = reorders((int)(c->device - device)) ? 4131 : 4119,
     };
     return 0;
 }
@@ -878,7 +877,7 @@ static void tell(struct pair *p, uint32_t end)
         struct work *w = &p->work[p->first % WORKS];
         if (!(w->wr.send_flags & IBV_SEND_SIGNALED))
             continue;
-        if (reorders())
+        if (reorders(device_of(p)))
             place_all(p);
         complete(p->qp.send_cq, (struct ibv_wc){.wr_id = w->wr.wr_id, .qp_num = p->qp.qp_num});
         p->unfinished = p->end - p->first - 1;
@@ -887,7 +886,7 @@ static void tell(struct pair *p, uint32_t end)
 
 static void break_down(struct pair *p, uint32_t at, enum ibv_wc_status first)
 {
-    for (int i = 0; reorders() && i < next_pair; i++) { /* what has come is in its place when nothing more can */
+    for (int i = 0; reorders(device_of(p)) && i < next_pair; i++) { /* what has come is in its place when nothing more can */
         if (pairs[i] && (pairs[i] == p || pairs[i]->peer == p->qp.qp_num))
             place_all(pairs[i]);
     }
@@ -916,7 +915,7 @@ static void execute(struct pair *p, struct pair *to, struct work *w)
         if (w->sge.length)
             at = place_of(to->qp.pd, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->sge.length,
                           IBV_ACCESS_REMOTE_WRITE);
-        if (at.view && (fake.iwarp || reorders()))
+        if (at.view && (fake.iwarp || reorders(device_of(p))))
             place_later(p, at, source(p, w), w->sge.length);
         else if (at.view)
             store(at, source(p, w), w->sge.length);

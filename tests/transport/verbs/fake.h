@@ -68,7 +68,8 @@ extern struct fake_count {
     int lid;
     bool needs_grh; /* of InfiniBand's ports */
     bool late;     /* completions can be polled some polls later than they are there */
-    bool reorders; /* writes are placed newest first */
+    bool reorders; /* writes are placed newest first, */
+    int orderly;   /* but not by so many of the first devices */
     /* `late`, `moves` and `reorders` begin as set where the environment's FAKE_NIC names them. */
     bool refuses_connections, loses_connections;
     int infiniband; /* what ports that are asked from now on are of; else Ethernet */

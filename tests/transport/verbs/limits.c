@@ -479,6 +479,73 @@ static void flight_is_limited(void)
     fly(64 << 10, 32, 2, true);
 }
 
+/* ---- Two peers that share what a NIC may have in flight ---- */
+
+static void open_three(int bytes_most, int requests_most)
+{
+    flight_most = bytes_most;
+    works_most = requests_most;
+    with_third = true;
+    job_pes = PES_MOST;
+    prepare(1);
+    fake.soft = false;
+    open_both();
+    warm_up();
+    CHECK_EQ(try_post_to(0, 2, put(&(uint64_t){1}, 0, 8)), GSHMEM_OK);
+    settle();
+}
+
+static void end_three(void)
+{
+    CHECK_EQ(not_ok + pe[0].lost + pe[0].passed_down, 0);
+    end();
+    with_third = false;
+    job_pes = PES;
+    flight_most = works_most = 0;
+}
+
+/* The NIC has no room for a work request to PE 2, since PE 1 has all. That one is tried again when room comes, though
+ * nothing else happens between PE 0 and PE 2. */
+static void room_of_another_link(void)
+{
+    static char data[4096];
+    struct transport_request r = put(data, 4096, sizeof data);
+
+    open_three(0, 16);
+    r.flags = TRANSPORT_LOOSE;
+    const struct verbs *v = (const struct verbs *)pe[0].t;
+    while (v->nic[0].works_left)
+        CHECK_EQ(try_post_to(0, 1, r), GSHMEM_OK);
+    CHECK_EQ(try_post_to(0, 2, put(&(uint64_t){7}, 64, 8)), GSHMEM_OK);
+    settle();
+    CHECK_EQ(*word(2, 64), 7);
+    end_three();
+}
+
+/* Small puts to PE 1 never end, and have the NIC full; a large one to PE 2 has its turn all the same. */
+static void large_among_small(void)
+{
+    enum { MOST = 64 << 10, SMALL = 1000, LARGEST = 1 << 20 };
+    static char data[LARGEST];
+    bool large_posted = false;
+
+    open_three(MOST, 0);
+    fill(data, sizeof data, 3);
+    const struct verbs *v = (const struct verbs *)pe[0].t;
+    for (int rounds = 0; !large_posted || v->to[2]->done != v->to[2]->posted; rounds++) {
+        CHECK(rounds < 5000);
+        while (try_post_to(0, 1, put(data, 4096, SMALL)) == GSHMEM_OK)
+            ;
+        if (!large_posted)
+            CHECK_EQ(try_post_to(0, 2, put(data, 4096, LARGEST)), GSHMEM_OK);
+        large_posted = true;
+        drive();
+    }
+    settle();
+    CHECK(memcmp(pe[2].memory + 4096, data, LARGEST) == 0);
+    end_three();
+}
+
 int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
@@ -496,5 +563,7 @@ int main(void)
     for (unsigned seed = 1; seed <= 60; seed++)
         both_meet_limits(seed);
     flight_is_limited();
+    room_of_another_link();
+    large_among_small();
     return 0;
 }

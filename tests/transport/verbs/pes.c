@@ -8,9 +8,14 @@
 #include "runtime/base/atomic_type.h"
 #include "transport/verbs/resolve.h"
 
-struct pe pe[PES];
-bool with_counters;
+struct pe pe[PES_MOST];
+bool with_counters, with_third;
 char complaint[400];
+
+static int pes_here(void)
+{
+    return PES + with_third;
+}
 
 /* ---- What the transport is lent ---- */
 
@@ -65,13 +70,13 @@ static void lost(void *context, int which, gshmem_status_t status, const char *w
 {
     struct pe *p = context;
 
-    CHECK(which == 1 - (int)(p - pe) && status);
+    CHECK(which != (int)(p - pe) && which < pes_here() && status);
     snprintf(p->why, sizeof p->why, "%s", why);
     p->lost++;
 }
 
 int flight_most, works_most;
-int queue_pairs = 1, job_pes = PES, peer_timeout = 10, init_timeout = 60, turns[PES], distance[PES][FAKE_DEVICES];
+int queue_pairs = 1, job_pes = PES, peer_timeout = 10, init_timeout = 60, turns[PES_MOST], distance[PES_MOST][FAKE_DEVICES];
 
 static int distance_of(void *context, const char *device, const char **where)
 {
@@ -115,7 +120,7 @@ static struct pe *owner(struct transport *t)
 static gshmem_status_t below_post(struct transport *t, const struct transport_request *r)
 {
     struct pe *p = owner(t);
-    char *there = pe[1 - (int)(p - pe)].memory;
+    char *there = pe[r->pe].memory;
     uint64_t *word = (uint64_t *)(void *)(there + r->offset);
     uint64_t *signal = (uint64_t *)(void *)(there + r->signal_offset);
     if (p->full_below && ++p->calls_below % p->full_below == 0)
@@ -263,7 +268,7 @@ void carry_notes(int from)
     int n = pe[from].notes;
 
     for (int i = 0; i < n; i++)
-        gshmem_transport.receive(pe[1 - from].t, from, pe[from].note[i].text, pe[from].note[i].bytes);
+        gshmem_transport.receive(pe[pe[from].note[i].to].t, from, pe[from].note[i].text, pe[from].note[i].bytes);
     pe[from].notes -= n;
     memmove(pe[from].note, pe[from].note + n, (size_t)pe[from].notes * sizeof pe[from].note[0]);
 }
@@ -273,7 +278,7 @@ bool drive(void)
     bool some = fake_run();
     int events;
 
-    for (int i = 0; i < PES; i++) {
+    for (int i = 0; i < pes_here(); i++) {
         carry_notes(i);
         CHECK_EQ(gshmem_transport.progress(pe[i].t, &events), GSHMEM_OK);
         if (!fake_holds_ways()) /* in rounds, whatever other threads do */
@@ -284,14 +289,14 @@ bool drive(void)
 }
 
 int ok, not_ok, posted;
-static int last_tag[PES];
+static int last_tag[PES_MOST * PES_MOST];
 gshmem_status_t last_status;
 
 static void done(void *tag, gshmem_status_t status)
 {
-    int *last = &last_tag[(intptr_t)tag % PES];
+    int *last = &last_tag[(intptr_t)tag % (PES_MOST * PES_MOST)];
 
-    CHECK((intptr_t)tag > *last); /* in the order in which they were posted, of this PE */
+    CHECK((intptr_t)tag > *last); /* in the order in which they were posted, of this PE to that one */
     *last = (int)(intptr_t)tag;
     *(status ? &not_ok : &ok) += 1;
     last_status = status ? status : last_status;
@@ -301,7 +306,7 @@ gshmem_status_t try_post_to(int from, int to, struct transport_request r)
 {
     r.pe = to;
     r.done = done;
-    r.tag = (void *)(intptr_t)((posted + 1) * PES + from);
+    r.tag = (void *)(intptr_t)((posted + 1) * PES_MOST * PES_MOST + from * PES_MOST + to);
     posted++;
     gshmem_status_t status = gshmem_transport.post(pe[from].t, &r);
     posted -= status != GSHMEM_OK;
@@ -337,7 +342,8 @@ void settle(void)
 /* What NICs are like is still to be said: see fake.h. */
 void prepare(unsigned seed)
 {
-    ok = not_ok = posted = last_tag[0] = last_tag[1] = 0;
+    ok = not_ok = posted = 0;
+    memset(last_tag, 0, sizeof last_tag);
     last_status = GSHMEM_OK;
     complaint[0] = 0;
     fake_begin(seed);
@@ -346,8 +352,8 @@ void prepare(unsigned seed)
 
 void open_both(void)
 {
-    open_pe(0, false);
-    open_pe(1, false);
+    for (int i = 0; i < pes_here(); i++)
+        open_pe(i, false);
 }
 
 void begin(unsigned seed)
@@ -373,7 +379,7 @@ void begin_with(unsigned seed, int devices)
 
 void end(void)
 {
-    for (int i = 0; i < PES; i++) {
+    for (int i = 0; i < pes_here(); i++) {
         gshmem_transport.close(pe[i].t);
         munmap(pe[i].memory, SEGMENT);
         free(pe[i].counters);

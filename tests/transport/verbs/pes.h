@@ -1,5 +1,5 @@
-/* Two PEs in one process, each with a verbs transport, over the fake of libibverbs; and between them a
- * transport below, which carries notes and carries out requests at once. */
+/* Two PEs in one process, or three (with_third), each with a verbs transport, over the fake of libibverbs; and
+ * between them a transport below, which carries notes and carries out requests at once. */
 #ifndef VERBS_PES_H
 #define VERBS_PES_H
 
@@ -17,7 +17,7 @@
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/watch.h"
 
-enum { COUNTER_WORDS = 512, PES = 2, SEGMENT = 40 << 20, NOTES = 64, LATE = 1024 };
+enum { COUNTER_WORDS = 512, PES = 2, PES_MOST = 3, SEGMENT = 40 << 20, NOTES = 64, LATE = 1024 };
 
 struct pe {
     struct transport *t;
@@ -45,15 +45,16 @@ struct pe {
 };
 
 extern bool with_counters;   /* of PEs that are opened from now on */
-extern struct pe pe[PES];
+extern bool with_third;      /* PE 2, to which the others' requests go by try_post_to */
+extern struct pe pe[PES_MOST];
 extern char complaint[400];  /* the last failure that was logged */
 extern int flight_most, works_most; /* GSHMEM_IB_INFLIGHT, GSHMEM_IB_INFLIGHT_REQUESTS */
 extern int queue_pairs;      /* GSHMEM_IB_QP_PER_PEER */
 extern int peer_timeout;     /* GSHMEM_PEER_TIMEOUT */
 extern int init_timeout;     /* GSHMEM_INIT_TIMEOUT */
 extern int job_pes;          /* of which two are here */
-extern int turns[PES];       /* their numbers on their hosts, */
-extern int distance[PES][FAKE_DEVICES]; /* and how far NICs are from them */
+extern int turns[PES_MOST];      /* their numbers on their hosts, */
+extern int distance[PES_MOST][FAKE_DEVICES]; /* and how far NICs are from them */
 extern int ok, not_ok, posted; /* requests */
 extern gshmem_status_t last_status; /* of those that failed */
 
