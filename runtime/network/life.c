@@ -17,6 +17,7 @@
 #include "runtime/memory/map.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/network/network.h"
+#include "runtime/network/open_batches.h"
 #include "runtime/network/parts.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/node/node.h"
@@ -297,7 +298,8 @@ void network_rest(struct job *j)
         return;
     while (busy && clock_ns() < end) {
         mutex_take(&n->lock);
-        busy = transport_busy(n->remote);
+        open_batches_post_all(n);
+        busy = n->open || transport_busy(n->remote);
         mutex_give(&n->lock);
         if (busy) /* the proxy sends */
             clock_sleep(CLOCK_MS);
@@ -337,6 +339,7 @@ void network_stop(struct job *j)
         if (n->remote)
             send_last(n);
     }
+    open_batches_end(n);
     if (n->remote)
         n->remote->ops->close(n->remote);
     if (n->local)

@@ -35,6 +35,10 @@ struct network {
     _Atomic int answer;      /* the status of that */
     _Atomic uint32_t fences; /* of all contexts */
     struct flight *spare;
+    struct open_batch *open;     /* all open batches; those of which nothing is in flight; */
+    struct open_batch *due;
+    struct open_batch **open_to; /* and by PE. NULL before the first small operation */
+    uint32_t batches_posted;     /* by threads that filled them */
     struct transport_request to_heap; /* a put into a heap, with the fields that are the same for
                                          all */
     _Atomic(struct errand *) idle_errand;
@@ -73,6 +77,31 @@ static inline void network_enter(struct network *n)
 
 /* network_round, if no other thread has the lock: its holder makes progress for all. */
 bool network_try_round(struct network *n);
+/* The same for a thread that does not wait: the proxy stands aside. */
+void network_drive_on(struct network *n);
+
+/* ---- requests.c, for open_batches.c ---- */
+
+struct flight;
+struct landing;
+struct pending;
+struct wait;
+struct where_wait;
+/* Whether there may be requests to that PE; asks the bootstrap for it, the first time. */
+gshmem_status_t network_may_post(struct network *n, int pe, const char *call);
+/* With the lock held, which it releases: network_post_landing; l may be NULL. */
+gshmem_status_t network_post_held(struct network *n, struct pending *pending,
+                                  struct transport_request *request, struct landing *l,
+                                  const char *call);
+/* With the lock held: a flight for a request that will be posted later; NULL: out of memory. */
+struct flight *network_take_off(struct network *n, struct pending *pending, int pe);
+/* Posts it; l->landed is called if it was posted. */
+gshmem_status_t network_post_flight(struct network *n, struct transport_request *request,
+                                    struct flight *flight, struct landing *l);
+/* Ends it: the next quiet reports the failure. */
+void network_fail_flight(struct flight *flight, gshmem_status_t status);
+/* For a wait for room in the queue to a PE; its object is the request. */
+void network_show_room(const struct wait *w, struct where_wait *record);
 
 /* With the lock held: counts a request that a transport has taken. */
 static inline void network_count(struct network *n, const struct transport_request *r,

@@ -9,6 +9,7 @@
 #include "runtime/job/job.h"
 #include "runtime/job/thread.h"
 #include "runtime/network/network.h"
+#include "runtime/network/open_batches.h"
 #include "runtime/network/parts.h"
 #include "runtime/network/wait.h"
 #include "runtime/network/wait_shown.h"
@@ -124,7 +125,7 @@ static gshmem_status_t fail_remote(gshmem_status_t status, int pe, const char *c
 
 /* ---- What waits show (wait_shown.h) ---- */
 
-static void show_room(const struct wait *w, struct where_wait *record)
+void network_show_room(const struct wait *w, struct where_wait *record)
 {
     const struct transport_request *request = w->object;
 
@@ -162,6 +163,16 @@ static void show_pending(const struct wait *w, struct where_wait *record)
              requests == 1 ? "answer" : "answers", n->remote ? n->remote->ops->name : "local");
 }
 
+/* Small operations that were issued before it, and wait in open batches, are posted before it. */
+static inline gshmem_status_t requests_hand_over(struct network *n,
+                                                 const struct transport_request *r)
+{
+    if (GSHMEM_UNLIKELY(n->open != NULL) && !(r->flags & TRANSPORT_UNORDERED) &&
+        open_batches_post_to(n, r->pe))
+        return TRANSPORT_FULL;
+    return n->remote->ops->post(n->remote, r);
+}
+
 /* Posts it; meanwhile the transport knows the id of the operation. */
 static __attribute__((noinline)) gshmem_status_t
 requests_post_traced(struct network *n, const struct transport_request *r)
@@ -195,7 +206,7 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
 
     wait_begin(&w, call, WAIT_FOR_NETWORK);
     w.ended_by = request->pe;
-    wait_for_object(&w, show_room, request);
+    wait_for_object(&w, network_show_room, request);
     for (unsigned round = 1; status == TRANSPORT_FULL; round++) {
         int events = 0;
         if ((status = n->remote->ops->progress(n->remote, &events)))
@@ -206,7 +217,7 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
         network_enter(n);
         if (!status)
             status = trace_is_on() ? requests_post_traced(n, request)
-                                   : n->remote->ops->post(n->remote, request);
+                                   : requests_hand_over(n, request);
     }
     wait_end(&w);
     return status;
@@ -231,6 +242,8 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
         ((struct flight *)own.tag)->departure = NULL;
         requests_land(own.tag, GSHMEM_OK);
     }
+    if (n->due)
+        open_batches_post_due(n);
     mutex_give(&n->lock);
     if (!status)
         return GSHMEM_OK;
@@ -264,8 +277,8 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
         request->done = requests_land_first;
     }
     request->tag = flight;
-    gshmem_status_t status = trace_is_on() ? requests_begin_traced(n, request)
-                                           : n->remote->ops->post(n->remote, request);
+    gshmem_status_t status =
+        trace_is_on() ? requests_begin_traced(n, request) : requests_hand_over(n, request);
     if (GSHMEM_UNLIKELY(status))
         return post_on(n, request, status, call);
     if (plain)
@@ -276,13 +289,19 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
     return GSHMEM_OK;
 }
 
+static inline gshmem_status_t may_post(struct network *n, int pe, const char *call)
+{
+    if (GSHMEM_UNLIKELY(atomic_load_explicit(&n->lost[pe], memory_order_relaxed)))
+        return fail_remote(GSHMEM_ERR_PEER_DEAD, pe, call);
+    return network_meet(n, pe);
+}
+
 static inline gshmem_status_t post(struct network *n, struct pending *pending,
                                    struct transport_request *request, struct departure *departure,
                                    struct landing *landing, const char *call)
 {
-    if (GSHMEM_UNLIKELY(atomic_load_explicit(&n->lost[request->pe], memory_order_relaxed)))
-        return fail_remote(GSHMEM_ERR_PEER_DEAD, request->pe, call);
-    gshmem_status_t status = network_meet(n, request->pe);
+    gshmem_status_t status = may_post(n, request->pe, call);
+
     if (GSHMEM_UNLIKELY(status))
         return status;
     network_enter(n);
@@ -302,9 +321,55 @@ gshmem_status_t network_post_landing(struct network *n, struct pending *pending,
     return post(n, pending, request, NULL, l, call);
 }
 
+/* ---- For open batches (parts.h) ---- */
+
+gshmem_status_t network_may_post(struct network *n, int pe, const char *call)
+{
+    return may_post(n, pe, call);
+}
+
+gshmem_status_t network_post_held(struct network *n, struct pending *pending,
+                                  struct transport_request *request, struct landing *l,
+                                  const char *call)
+{
+    return post_held(n, pending, request, NULL, l, call, false);
+}
+
+struct flight *network_take_off(struct network *n, struct pending *pending, int pe)
+{
+    struct flight *f = take_off(n, pending, pe, NULL);
+
+    if (f)
+        f->sent = true; /* what it will send has been copied */
+    return f;
+}
+
+gshmem_status_t network_post_flight(struct network *n, struct transport_request *request,
+                                    struct flight *flight, struct landing *l)
+{
+    flight->landing = l;
+    request->flags |= atomic_load_explicit(&flight->pending->held, memory_order_relaxed);
+    request->done = requests_land_first;
+    request->tag = flight;
+    const gshmem_status_t status = n->remote->ops->post(n->remote, request);
+    if (status)
+        flight->landing = NULL;
+    return status;
+}
+
+void network_fail_flight(struct flight *flight, gshmem_status_t status)
+{
+    requests_land(flight, status);
+}
+
 bool network_takes_batches(const struct network *n)
 {
     return n->remote && n->remote->ops->batches;
+}
+
+bool network_opens_batches(const struct network *n)
+{
+    return network_takes_batches(n) && !trace_is_on();
 }
 
 bool network_is_on_device(const struct network *n, const void *at, size_t bytes)
@@ -318,9 +383,7 @@ gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t of
     struct network *n = job->network;
     struct transport_request *put = &n->to_heap;
 
-    if (GSHMEM_UNLIKELY(atomic_load_explicit(&n->lost[pe], memory_order_relaxed)))
-        return fail_remote(GSHMEM_ERR_PEER_DEAD, pe, "put");
-    gshmem_status_t status = network_meet(n, pe);
+    gshmem_status_t status = may_post(n, pe, "put");
     if (GSHMEM_UNLIKELY(status))
         return status;
     network_enter(n);

@@ -11,6 +11,7 @@
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
+#include "runtime/network/open_batches.h"
 #include "runtime/teams/context.h"
 
 /* The target's proxy applies it, with the same CPU atomics as the PEs that have the object mapped;
@@ -30,9 +31,28 @@ static struct transport_request atomic_request(const struct location *t, enum gs
     };
 }
 
+/* An update without an old value: a record of an open batch, or the first of one. */
+static gshmem_status_t update_remote(struct context *c, const struct location *t,
+                                     enum gshmem_amo op, int type, uint64_t operand)
+{
+    const size_t bytes = atomic_type_bytes(type);
+    const union batch_kind kind =
+        batch_kind_of(TRANSPORT_ATOMIC, t->segment, op, (unsigned)type, t->offset, bytes);
+
+    if (open_batch_add(c->pending, t->pe, kind, t->offset, &operand, bytes))
+        return GSHMEM_OK;
+    struct transport_request request = atomic_request(t, op, type, operand, 0);
+    request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
+    return open_batch_post(job->network, c->pending, &request, atomic_names[op]);
+}
+
 static gshmem_status_t apply_remote(struct context *c, const struct location *t, enum gshmem_amo op,
                                     int type, uint64_t operand, uint64_t compare, uint64_t *old)
 {
+    if (!old && t->way == WAY_NETWORK && t->atomicity == ATOMICITY_CPU &&
+        op != GSHMEM_AMO_COMPARE_SWAP &&
+        open_batch_takes(job->network, t->offset, atomic_type_bytes(type)))
+        return update_remote(c, t, op, type, operand);
     struct transport_request request = atomic_request(t, op, type, operand, compare);
 
     /* PEs of this node also reach the object by mapped operations. Fences order those without

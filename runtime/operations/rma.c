@@ -9,6 +9,7 @@
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
+#include "runtime/network/open_batches.h"
 #include "runtime/teams/context.h"
 
 /* Checks the argument that is not symmetric. For 0 bytes it may be anything. */
@@ -39,6 +40,24 @@ static gshmem_status_t rma_send_put(struct context *c, struct transport_request 
     return network_post(job->network, c->pending, put, call);
 }
 
+static inline gshmem_status_t rma_put_small(struct context *c, struct transport_request *put,
+                                            const char *call)
+{
+    const union batch_kind kind =
+        batch_kind_of(TRANSPORT_PUT, put->segment, 0, 0, put->offset, put->bytes);
+
+    return open_batch_add(c->pending, put->pe, kind, put->offset, put->local, put->bytes)
+               ? GSHMEM_OK
+               : open_batch_post(job->network, c->pending, put, call);
+}
+
+/* Whether a put is small enough for an open batch, and from and to host memory. */
+static inline bool rma_is_small(const struct location *t, const void *source, size_t bytes)
+{
+    return t->atomicity == ATOMICITY_CPU && open_batch_takes(job->network, t->offset, bytes) &&
+           !network_is_on_device(job->network, source, bytes);
+}
+
 static gshmem_status_t put_remote(struct context *c, const struct location *t, const void *source,
                                 size_t bytes, bool nbi, const char *call)
 {
@@ -52,6 +71,8 @@ static gshmem_status_t put_remote(struct context *c, const struct location *t, c
         .bytes = bytes,
     };
 
+    if (rma_is_small(t, source, bytes))
+        return rma_put_small(c, &request, call);
     return rma_send_put(c, &request, nbi, call);
 }
 
@@ -129,8 +150,13 @@ gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source
     if (!c || rma_check_local(source, bytes, "source", "put"))
         return last_error_status();
     if ((nbi || bytes <= TRANSPORT_COPIED) &&
-        context_is_remote_heap(c, dest, bytes, pe, &world, &offset))
+        context_is_remote_heap(c, dest, bytes, pe, &world, &offset)) {
+        const struct location heap = {
+            .pe = world, .segment = SEGMENT_HEAP, .offset = offset, .atomicity = ATOMICITY_CPU};
+        if (bytes <= OPEN_BATCH_ELEMENT_MOST && rma_is_small(&heap, source, bytes))
+            return put_remote(c, &heap, source, bytes, nbi, "put");
         return network_put_to_heap(c->pending, world, offset, source, bytes);
+    }
     return put_anywhere(c, dest, source, bytes, pe, nbi);
 }
 

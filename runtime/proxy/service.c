@@ -21,6 +21,7 @@
 #include "runtime/memory/map.h"
 #include "runtime/memory/registration.h"
 #include "runtime/network/network.h"
+#include "runtime/network/open_batches.h"
 #include "runtime/network/parts.h"
 #include "runtime/node/node.h"
 #include "runtime/teams/context.h"
@@ -129,6 +130,9 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
                              "an operation in a kernel: PE %d has died or cannot be reached",
                              request->pe);
     if (!here && !network_has_met(n, request->pe))
+        return TRANSPORT_FULL;
+    /* small operations of threads that were issued before it */
+    if (!here && n->open && open_batches_post_to(n, request->pe))
         return TRANSPORT_FULL;
     const gshmem_status_t status = t->ops->post(t, request);
     if (!status)
