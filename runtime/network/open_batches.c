@@ -311,6 +311,8 @@ gshmem_status_t open_batch_post(struct network *n, struct pending *p,
 
     if (status)
         return status;
+    if (!network_opens_batches(n))
+        return network_post(n, p, request, call);
     network_enter(n);
     struct open_batch *b = open_batch_make(n, p, request->pe);
     if (!b)

@@ -110,6 +110,13 @@ static inline void open_batch_write(struct open_batch *b, uint64_t offset, const
     }
 }
 
+/* Whether an operation of so many bytes at that offset can be a record. */
+static inline bool open_batch_takes(uint64_t offset, size_t bytes)
+{
+    return bytes - 1 < OPEN_BATCH_ELEMENT_MOST && (bytes & (bytes - 1)) == 0 &&
+           offset >> __builtin_ctzll(bytes) <= UINT32_MAX;
+}
+
 /* Adds a record to the open batch to that PE, if there is one of that kind and it has room. */
 static inline bool open_batch_add(struct pending *p, int pe, union batch_kind kind, uint64_t offset,
                                   const void *value, size_t bytes)
@@ -130,12 +137,6 @@ static inline bool open_batch_add(struct pending *p, int pe, union batch_kind ki
     return fits;
 }
 
-/* Whether operations of so many bytes at that offset can be records. */
-static inline bool open_batch_takes(const struct network *n, uint64_t offset, size_t bytes)
-{
-    return bytes - 1 < OPEN_BATCH_ELEMENT_MOST && (bytes & (bytes - 1)) == 0 &&
-           offset >> __builtin_ctzll(bytes) <= UINT32_MAX && network_opens_batches(n);
-}
 
 /* A small put, or an update without an old value: a record, or else a request of its own. `request`
  * has the fields that network_post wants. */

@@ -40,27 +40,28 @@ static gshmem_status_t rma_send_put(struct context *c, struct transport_request 
     return network_post(job->network, c->pending, put, call);
 }
 
-static inline gshmem_status_t rma_put_small(struct context *c, struct transport_request *put,
-                                            const char *call)
+/* A small put from and to host memory may be a record of an open batch. */
+static inline bool rma_is_small(const void *source, uint64_t offset, size_t bytes)
 {
-    const union batch_kind kind =
-        batch_kind_of(TRANSPORT_PUT, put->segment, 0, 0, put->offset, put->bytes);
-
-    return open_batch_add(c->pending, put->pe, kind, put->offset, put->local, put->bytes)
-               ? GSHMEM_OK
-               : open_batch_post(job->network, c->pending, put, call);
+    return open_batch_takes(offset, bytes) && !network_is_on_device(job->network, source, bytes);
 }
 
-/* Whether a put is small enough for an open batch, and from and to host memory. */
-static inline bool rma_is_small(const struct location *t, const void *source, size_t bytes)
+static inline bool rma_joins_batch(struct context *c, int pe, int segment, uint64_t offset,
+                                   const void *source, size_t bytes)
 {
-    return t->atomicity == ATOMICITY_CPU && open_batch_takes(job->network, t->offset, bytes) &&
-           !network_is_on_device(job->network, source, bytes);
+    return open_batch_add(c->pending, pe,
+                          batch_kind_of(TRANSPORT_PUT, (unsigned)segment, 0, 0, offset, bytes),
+                          offset, source, bytes);
 }
 
 static gshmem_status_t put_remote(struct context *c, const struct location *t, const void *source,
                                 size_t bytes, bool nbi, const char *call)
 {
+    const bool small =
+        t->atomicity == ATOMICITY_CPU && rma_is_small(source, t->offset, bytes);
+
+    if (small && rma_joins_batch(c, t->pe, t->segment, t->offset, source, bytes))
+        return GSHMEM_OK;
     struct transport_request request = {
         .kind = TRANSPORT_PUT,
         .flags = TRANSPORT_LOOSE | (nbi || bytes <= TRANSPORT_COPIED ? TRANSPORT_MORE : 0),
@@ -71,9 +72,26 @@ static gshmem_status_t put_remote(struct context *c, const struct location *t, c
         .bytes = bytes,
     };
 
-    if (rma_is_small(t, source, bytes))
-        return rma_put_small(c, &request, call);
-    return rma_send_put(c, &request, nbi, call);
+    return small ? open_batch_post(job->network, c->pending, &request, call)
+                 : rma_send_put(c, &request, nbi, call);
+}
+
+static inline gshmem_status_t put_small_to_heap(struct context *c, int pe, uint64_t offset,
+                                                const void *source, size_t bytes)
+{
+    if (GSHMEM_LIKELY(rma_joins_batch(c, pe, SEGMENT_HEAP, offset, source, bytes)))
+        return GSHMEM_OK;
+    struct transport_request put = {
+        .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_LOOSE | TRANSPORT_MORE,
+        .pe = pe,
+        .segment = SEGMENT_HEAP,
+        .offset = offset,
+        .local = (void *)source,
+        .bytes = bytes,
+    };
+
+    return open_batch_post(job->network, c->pending, &put, "put");
 }
 
 static inline struct transport_request get_request(const struct location *t, void *dest,
@@ -151,10 +169,8 @@ gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source
         return last_error_status();
     if ((nbi || bytes <= TRANSPORT_COPIED) &&
         context_is_remote_heap(c, dest, bytes, pe, &world, &offset)) {
-        const struct location heap = {
-            .pe = world, .segment = SEGMENT_HEAP, .offset = offset, .atomicity = ATOMICITY_CPU};
-        if (bytes <= OPEN_BATCH_ELEMENT_MOST && rma_is_small(&heap, source, bytes))
-            return put_remote(c, &heap, source, bytes, nbi, "put");
+        if (rma_is_small(source, offset, bytes))
+            return put_small_to_heap(c, world, offset, source, bytes);
         return network_put_to_heap(c->pending, world, offset, source, bytes);
     }
     return put_anywhere(c, dest, source, bytes, pe, nbi);
