@@ -82,6 +82,36 @@ static void open_batch_landed(struct landing *l, gshmem_status_t status)
     batch_is_due(b->network, b);
 }
 
+/* ---- Memory for records ---- */
+
+union record_memory {
+    union record_memory *next;
+    char bytes[OPEN_BATCH_BYTES];
+};
+
+/* NULL: there is none, or as many batches are open as may be. */
+static char *records_take(struct network *n)
+{
+    union record_memory *m = n->spare_records;
+
+    if (m)
+        n->spare_records = m->next;
+    else if (n->open_batches == OPEN_BATCHES_MOST || !(m = malloc(sizeof *m)))
+        return NULL;
+    n->open_batches++;
+    return m->bytes;
+}
+
+static void records_give(struct network *n, struct open_batch *b)
+{
+    union record_memory *m = (union record_memory *)(void *)b->records;
+
+    b->records = NULL;
+    m->next = n->spare_records;
+    n->spare_records = m;
+    n->open_batches--;
+}
+
 /* ---- Posting, with the network's lock held ---- */
 
 static uint32_t close_batch(struct open_batch *b)
@@ -141,6 +171,7 @@ static gshmem_status_t post_batch(struct network *n, struct open_batch *b, unsig
         return TRANSPORT_FULL;
     }
     unlist_open(n, b);
+    records_give(n, b);
     if (status) {
         b->flying--;
         network_fail_flight(flight, status);
@@ -187,7 +218,13 @@ void open_batches_end(struct network *n)
         close_batch(b);
         b->flight = NULL;
         unlist_open(n, b);
+        records_give(n, b);
         network_fail_flight(flight, GSHMEM_ERR_ABORTED);
+    }
+    while (n->spare_records) {
+        union record_memory *m = n->spare_records;
+        n->spare_records = m->next;
+        free(m);
     }
     free(n->open_to);
     n->open_to = NULL;
@@ -229,14 +266,16 @@ static union batch_kind kind_of_request(const struct transport_request *r, size_
 }
 
 /* With the network's lock held, while something is in flight to the PE: begins a batch with this
- * operation. False: out of memory. */
+ * operation. False: there is no memory for it. */
 static bool open_batch_begin(struct network *n, struct open_batch *b,
                              const struct transport_request *r, const void *value, size_t bytes)
 {
-    if (!b->records && !(b->records = malloc(OPEN_BATCH_BYTES)))
+    if (!(b->records = records_take(n)))
         return false;
-    if (!(b->flight = network_take_off(n, b->pending, b->pe)))
+    if (!(b->flight = network_take_off(n, b->pending, b->pe))) {
+        records_give(n, b);
         return false;
+    }
     open_batch_enter(b);
     b->kind = kind_of_request(r, bytes);
     b->most = OPEN_BATCH_BYTES / (BATCH_NUMBER_BYTES + (uint32_t)bytes);
@@ -339,12 +378,8 @@ void open_batches_free(struct pending *p)
 {
     struct open_batch_table *table = atomic_load_explicit(&p->batches, memory_order_relaxed);
 
-    for (int pe = 0; table && pe < table->n_pes; pe++) {
-        struct open_batch *b = atomic_load_explicit(&table->of[pe], memory_order_relaxed);
-        if (b)
-            free(b->records);
-        free(b);
-    }
+    for (int pe = 0; table && pe < table->n_pes; pe++)
+        free(atomic_load_explicit(&table->of[pe], memory_order_relaxed));
     free(table);
     atomic_store_explicit(&p->batches, NULL, memory_order_relaxed);
 }

@@ -22,6 +22,7 @@
 
 enum {
     OPEN_BATCH_BYTES = TRANSPORT_COPIED, /* of records: the transport copies them */
+    OPEN_BATCHES_MOST = 1024,            /* of all contexts, which take 4 MiB */
     OPEN_BATCH_ELEMENT_MOST = BATCH_ELEMENT_MOST,
 };
 
@@ -45,7 +46,7 @@ struct open_batch {
                             it 0, or more than 0 */
     uint32_t most;       /* for how many there is room */
     union batch_kind kind;
-    char *records;
+    char *records;       /* while it is open */
 
     struct network *network;
     /* These belong to the holder of the network's lock. */

@@ -38,7 +38,9 @@ struct network {
     struct open_batch *open;     /* all open batches; those of which nothing is in flight; */
     struct open_batch *due;
     struct open_batch **open_to; /* and by PE. NULL before the first small operation */
-    uint32_t batches_posted;     /* by threads that filled them */
+    union record_memory *spare_records; /* of batches that are not open, */
+    uint32_t open_batches;              /* and how many are */
+    uint32_t batches_posted;            /* by threads that filled them */
     struct transport_request to_heap; /* a put into a heap, with the fields that are the same for
                                          all */
     _Atomic(struct errand *) idle_errand;
