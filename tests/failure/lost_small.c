@@ -2,7 +2,8 @@
  * calls that wait for room end; later ones fail; and those to other PEs arrive.
  *
  * PE 1, on a node of its own, is stopped, so that nothing arrives, and is killed while PE 0 waits.
- * With an argument PE 0 makes so many operations that it waits for room. */
+ * With an argument PE 0 makes so many operations that it waits for room. With "continued" PE 1 is not
+ * killed but continued, and all of them arrive. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
@@ -35,13 +36,13 @@ static pid_t other_pe(const gshmem_uniqueid_t *uid, int pe)
     be_pe(uid, pe);
     if (pe == 1)
         raise(SIGSTOP);
-    while (atomic_load((_Atomic long *)&table[0]) != FEW) /* PE 2 calls nothing */
+    while (atomic_load((_Atomic long *)&table[0]) != FEW) /* it calls nothing */
         usleep(1000);
     _exit(0);
 }
 
 /* When this PE waits, as far as that can be known; the result is the same if it does not yet. */
-static void kill_soon(pid_t other)
+static void signal_soon(pid_t other, int number)
 {
     const pid_t killer = fork();
 
@@ -49,7 +50,25 @@ static void kill_soon(pid_t other)
     if (killer)
         return;
     usleep(100000);
-    kill(other, SIGKILL);
+    kill(other, number);
+    _exit(0);
+}
+
+static void continue_and_count(pid_t other)
+{
+    int how;
+
+    signal_soon(other, SIGCONT);
+    for (int i = 0; i < MANY; i++)
+        CHECK_OK(gshmem_long_atomic_add(&table[i % TABLE], 1, 1));
+    CHECK_OK(gshmem_quiet());
+    for (int i = 1; i < TABLE; i++)
+        CHECK_EQ(gshmem_long_g(&table[i], 1), MANY / TABLE);
+    CHECK_OK(gshmem_long_p(&table[0], FEW, 1));
+    CHECK_OK(gshmem_long_p(&table[0], FEW, 2));
+    CHECK_OK(gshmem_quiet());
+    CHECK_EQ(waitpid(other, &how, 0), other);
+    CHECK_EQ(how, 0);
     _exit(0);
 }
 
@@ -60,7 +79,6 @@ int main(int argc, char **argv)
     gshmem_uniqueid_t uid;
     int how;
 
-    (void)argv;
     setenv("GSHMEM_LOG", "none", 0);
     setenv("GSHMEM_PRETENDED_NODES", "3", 1);
     CHECK_OK(gshmem_get_uniqueid(&uid));
@@ -68,8 +86,10 @@ int main(int argc, char **argv)
     be_pe(&uid, 0);
     CHECK_EQ(waitpid(dies, &how, WUNTRACED), dies);
     CHECK(WIFSTOPPED(how));
+    if (argc > 1 && strcmp(argv[1], "continued") == 0)
+        continue_and_count(dies);
     if (times == MANY)
-        kill_soon(dies);
+        signal_soon(dies, SIGKILL);
     for (int i = 0; i < times && !status; i++)
         status = i % 1000 < 990 ? gshmem_long_p(&table[i % TABLE], i, 1)
                                 : gshmem_long_atomic_add(&table[i % TABLE], i, 1);
