@@ -17,7 +17,6 @@
 #include "runtime/memory/map.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/network/network.h"
-#include "runtime/network/open_batches.h"
 #include "runtime/network/parts.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/node/node.h"

@@ -23,7 +23,6 @@
 #include "runtime/memory/data.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
-#include "runtime/network/open_batches.h"
 #include "runtime/node/nics.h"
 #include "runtime/node/node.h"
 

@@ -5,8 +5,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/network/parts.h"
-#include "runtime/network/wait.h"
-#include "runtime/trace/trace.h"
 
 enum {
     /* A thread that fills batches makes progress itself after so many of them. It leaves them in
@@ -140,7 +138,7 @@ static void count_records(struct network *n, const struct open_batch *b, uint32_
 }
 
 /* Posts an open batch. TRANSPORT_FULL: it stays open. Any other failure is its flight's. */
-static gshmem_status_t post_batch(struct network *n, struct open_batch *b, unsigned flags)
+static gshmem_status_t open_batch_hand_over(struct network *n, struct open_batch *b, unsigned flags)
 {
     const uint32_t records = close_batch(b);
     struct flight *flight = b->flight;
@@ -186,7 +184,7 @@ gshmem_status_t open_batches_post_to(struct network *n, int pe)
     gshmem_status_t status = GSHMEM_OK;
 
     while (n->open_to[pe] && !status)
-        status = post_batch(n, n->open_to[pe], TRANSPORT_MORE);
+        status = open_batch_hand_over(n, n->open_to[pe], TRANSPORT_MORE);
     return status;
 }
 
@@ -196,7 +194,7 @@ void open_batches_post_due(struct network *n)
 
     for (b = n->due; b; b = next) {
         next = b->next_due;
-        post_batch(n, b, 0);
+        open_batch_hand_over(n, b, 0);
     }
 }
 
@@ -206,7 +204,7 @@ void open_batches_post_all(struct network *n)
 
     for (b = n->open; b; b = next) {
         next = b->next;
-        post_batch(n, b, 0);
+        open_batch_hand_over(n, b, 0);
     }
 }
 
@@ -292,60 +290,50 @@ static bool open_batch_join(struct open_batch *b, const struct transport_request
     return open_batch_add(b->pending, b->pe, kind_of_request(r, bytes), r->offset, value, bytes);
 }
 
-/* With the network's lock held, which it releases meanwhile: the queue to that PE is full, and
- * this thread makes progress until it may not be. */
-static gshmem_status_t await_room(struct network *n, struct wait *w)
-{
-    int events = 0;
-    gshmem_status_t status = n->remote->ops->progress(n->remote, &events);
+/* An operation that is to be a record. */
+struct small {
+    struct open_batch *b;
+    const struct transport_request *request;
+    const void *value;
+    size_t bytes;
+    bool is_record; /* it has become one of the open batch */
+    bool posted;    /* a batch was full, or of another kind, and has been posted */
+};
 
-    mutex_give(&n->lock);
-    if (!status)
-        status = events ? GSHMEM_OK : wait_step(w);
-    network_enter(n);
+/* With the network's lock held. TRANSPORT_FULL: it does not belong to the open batch, and there is
+ * no room to post that. */
+static gshmem_status_t open_batch_try(struct network *n, void *of)
+{
+    struct small *s = of;
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!s->b->flight)
+        return GSHMEM_OK;
+    s->is_record = open_batch_join(s->b, s->request, s->value, s->bytes);
+    if (!s->is_record && !(status = open_batch_hand_over(n, s->b, TRANSPORT_MORE)))
+        s->posted = true;
     return status;
 }
 
-/* With the network's lock held: makes the operation a record; *posted: a batch was full, or of
- * another kind. False: it has to be a request of its own. */
-static bool make_record(struct network *n, struct open_batch *b, const struct transport_request *r,
-                        const void *value, size_t bytes, const char *call, bool *posted,
-                        gshmem_status_t *failure)
+/* With the network's lock held. s->is_record is false if it has to be a request of its own. */
+static gshmem_status_t open_batch_make_record(struct network *n, struct small *s, const char *call)
 {
-    struct wait w;
-    bool waits = false;
+    gshmem_status_t status = open_batch_try(n, s);
 
-    *failure = GSHMEM_OK;
-    while (b->flight && !*failure) {
-        if (open_batch_join(b, r, value, bytes))
-            break;
-        if (!post_batch(n, b, TRANSPORT_MORE)) {
-            *posted = true;
-            continue;
-        }
-        if (!waits) {
-            wait_begin(&w, call, WAIT_FOR_NETWORK);
-            w.ended_by = b->pe;
-            wait_for_object(&w, network_show_room, r);
-            waits = true;
-            stats_add(n->counts, STATS_FULL, 1);
-        }
-        *failure = await_room(n, &w);
-    }
-    if (waits)
-        wait_end(&w);
-    if (b->flight || *failure)
-        return true;
-    return b->flying && open_batch_begin(n, b, r, value, bytes);
+    if (status == TRANSPORT_FULL)
+        status = network_when_there_is_room(n, s->request, call, open_batch_try, s);
+    if (!status && !s->is_record && s->b->flying)
+        s->is_record = open_batch_begin(n, s->b, s->request, s->value, s->bytes);
+    return status;
 }
 
 gshmem_status_t open_batch_post(struct network *n, struct pending *p,
                                 struct transport_request *request, const char *call)
 {
     const bool put = request->kind == TRANSPORT_PUT;
-    const size_t bytes = put ? request->bytes : atomic_type_bytes(request->type);
-    const void *value = put ? request->local : &request->operand;
-    bool posted = false;
+    struct small s = {.request = request,
+                      .value = put ? request->local : &request->operand,
+                      .bytes = put ? request->bytes : atomic_type_bytes(request->type)};
     gshmem_status_t status = network_may_post(n, request->pe, call);
 
     if (status)
@@ -353,23 +341,39 @@ gshmem_status_t open_batch_post(struct network *n, struct pending *p,
     if (!network_opens_batches(n))
         return network_post(n, p, request, call);
     network_enter(n);
-    struct open_batch *b = open_batch_make(n, p, request->pe);
-    if (!b)
+    if (!(s.b = open_batch_make(n, p, request->pe)))
         return network_post_held(n, p, request, NULL, call);
-    if (!make_record(n, b, request, value, bytes, call, &posted, &status)) {
-        b->flying++;
-        if (!(status = network_post_held(n, p, request, &b->landing, call)))
+    status = open_batch_make_record(n, &s, call);
+    if (!status && !s.is_record) {
+        s.b->flying++;
+        if (!(status = network_post_held(n, p, request, &s.b->landing, call)))
             return GSHMEM_OK;
         mutex_take(&n->lock);
-        open_batch_landed(&b->landing, status); /* it was not posted */
+        open_batch_landed(&s.b->landing, status); /* it was not posted */
     }
     if (n->due)
         open_batches_post_due(n);
-    const bool drives = posted && ++n->batches_posted % POSTED_BETWEEN_ROUNDS == 0;
+    const bool drives = s.posted && ++n->batches_posted % POSTED_BETWEEN_ROUNDS == 0;
     mutex_give(&n->lock);
     if (drives)
         network_drive_on(n);
     return status;
+}
+
+gshmem_status_t open_batch_post_put(struct pending *p, int pe, unsigned segment, uint64_t offset,
+                                    const void *source, size_t bytes, const char *call)
+{
+    struct transport_request put = {
+        .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_LOOSE | TRANSPORT_MORE,
+        .pe = pe,
+        .segment = (uint8_t)segment,
+        .offset = offset,
+        .local = (void *)source,
+        .bytes = bytes,
+    };
+
+    return open_batch_post(job->network, p, &put, call);
 }
 
 /* ---- The end of a context ---- */

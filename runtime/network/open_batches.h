@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "runtime/job/job.h"
 #include "runtime/network/network.h"
 #include "transport/batch.h"
 
@@ -138,23 +139,30 @@ static inline bool open_batch_add(struct pending *p, int pe, union batch_kind ki
     return fits;
 }
 
+/* The same of a put: its source is host memory. */
+static inline bool open_batch_takes_put(const void *source, uint64_t offset, size_t bytes)
+{
+    return open_batch_takes(offset, bytes) && !network_is_on_device(job->network, source, bytes);
+}
 
 /* A small put, or an update without an old value: a record, or else a request of its own. `request`
  * has the fields that network_post wants. */
 gshmem_status_t open_batch_post(struct network *n, struct pending *p,
                                 struct transport_request *request, const char *call);
 
-/* ---- With the network's lock held ---- */
+/* A small put that open_batch_takes_put: a record, if a batch is open. */
+gshmem_status_t open_batch_post_put(struct pending *p, int pe, unsigned segment, uint64_t offset,
+                                    const void *source, size_t bytes, const char *call);
+static inline gshmem_status_t open_batch_put(struct pending *p, int pe, unsigned segment,
+                                             uint64_t offset, const void *source, size_t bytes,
+                                             const char *call)
+{
+    const union batch_kind kind = batch_kind_of(TRANSPORT_PUT, segment, 0, 0, offset, bytes);
 
-/* Posts the open batches to that PE; TRANSPORT_FULL: not all of them, for now. */
-gshmem_status_t open_batches_post_to(struct network *n, int pe);
-/* Posts those of which nothing is in flight; or all. */
-void open_batches_post_due(struct network *n);
-void open_batches_post_all(struct network *n);
-/* Ends those that are open: the network ends. */
-void open_batches_end(struct network *n);
-
-/* ---- Without it ---- */
+    return GSHMEM_LIKELY(open_batch_add(p, pe, kind, offset, source, bytes))
+               ? GSHMEM_OK
+               : open_batch_post_put(p, pe, segment, offset, source, bytes, call);
+}
 
 /* The context ends, and has nothing in flight. */
 void open_batches_free(struct pending *p);

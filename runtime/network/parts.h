@@ -102,8 +102,30 @@ gshmem_status_t network_post_flight(struct network *n, struct transport_request 
                                     struct flight *flight, struct landing *l);
 /* Ends it: the next quiet reports the failure. */
 void network_fail_flight(struct flight *flight, gshmem_status_t status);
-/* For a wait for room in the queue to a PE; its object is the request. */
+/* With the lock held, which it releases meanwhile: the queue to the request's PE is full. Makes
+ * progress and attempts it again, until the attempt does not return TRANSPORT_FULL. */
+typedef gshmem_status_t network_attempt(struct network *n, void *of);
+gshmem_status_t network_when_there_is_room(struct network *n,
+                                           const struct transport_request *request,
+                                           const char *call, network_attempt *attempt, void *of);
+
+/* ---- open_batches.c, with the lock held ---- */
+
+/* Posts the open batches to that PE; TRANSPORT_FULL: not all of them, for now. */
+gshmem_status_t open_batches_post_to(struct network *n, int pe);
+/* Posts those of which nothing is in flight; or all. */
+void open_batches_post_due(struct network *n);
+void open_batches_post_all(struct network *n);
+/* Ends those that are open: the network ends. */
+void open_batches_end(struct network *n);
+
+/* ---- requests_shown.c ---- */
+
+/* For waits for room in the queue to a PE, and until a request is sent, whose object is the
+ * request; and until requests are complete, whose object is a struct pending. */
 void network_show_room(const struct wait *w, struct where_wait *record);
+void network_show_sending(const struct wait *w, struct where_wait *record);
+void network_show_pending(const struct wait *w, struct where_wait *record);
 
 /* With the lock held: counts a request that a transport has taken. */
 static inline void network_count(struct network *n, const struct transport_request *r,

@@ -171,16 +171,24 @@ static inline bool atomic_is_record(gshmem_ctx_t ctx, enum gshmem_amo op, int ty
            atomic_joins_batch(c, world, SEGMENT_HEAP, offset, op, type, operand, bytes);
 }
 
-gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
-                                   uint64_t operand, uint64_t compare, uint64_t *old, int pe)
+__attribute__((noinline)) static gshmem_status_t
+atomic_of_any_kind(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target, uint64_t operand,
+                   uint64_t compare, uint64_t *old, int pe)
 {
-    if (!old && atomic_is_record(ctx, op, type, target, operand, pe))
-        return GSHMEM_OK; /* the batch's first one was checked, and is the same operation */
     struct location there;
     struct context *c = NULL;
     gshmem_status_t status = atomic_begin(ctx, op, type, target, pe, &c, &there);
 
     return status ? status : operations_atomic_apply(c, &there, op, type, operand, compare, old);
+}
+
+/* A batch's first operation was checked, and its records are the same operation. */
+gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
+                                   uint64_t operand, uint64_t compare, uint64_t *old, int pe)
+{
+    if (!old && atomic_is_record(ctx, op, type, target, operand, pe))
+        return GSHMEM_OK;
+    return atomic_of_any_kind(ctx, op, type, target, operand, compare, old, pe);
 }
 
 /* ---- Old values that come later ---- */

@@ -40,28 +40,11 @@ static gshmem_status_t rma_send_put(struct context *c, struct transport_request 
     return network_post(job->network, c->pending, put, call);
 }
 
-/* A small put from and to host memory may be a record of an open batch. */
-static inline bool rma_is_small(const void *source, uint64_t offset, size_t bytes)
-{
-    return open_batch_takes(offset, bytes) && !network_is_on_device(job->network, source, bytes);
-}
-
-static inline bool rma_joins_batch(struct context *c, int pe, int segment, uint64_t offset,
-                                   const void *source, size_t bytes)
-{
-    return open_batch_add(c->pending, pe,
-                          batch_kind_of(TRANSPORT_PUT, (unsigned)segment, 0, 0, offset, bytes),
-                          offset, source, bytes);
-}
-
 static gshmem_status_t put_remote(struct context *c, const struct location *t, const void *source,
                                 size_t bytes, bool nbi, const char *call)
 {
-    const bool small =
-        t->atomicity == ATOMICITY_CPU && rma_is_small(source, t->offset, bytes);
-
-    if (small && rma_joins_batch(c, t->pe, t->segment, t->offset, source, bytes))
-        return GSHMEM_OK;
+    if (t->atomicity == ATOMICITY_CPU && open_batch_takes_put(source, t->offset, bytes))
+        return open_batch_put(c->pending, t->pe, t->segment, t->offset, source, bytes, call);
     struct transport_request request = {
         .kind = TRANSPORT_PUT,
         .flags = TRANSPORT_LOOSE | (nbi || bytes <= TRANSPORT_COPIED ? TRANSPORT_MORE : 0),
@@ -71,27 +54,7 @@ static gshmem_status_t put_remote(struct context *c, const struct location *t, c
         .local = (void *)source,
         .bytes = bytes,
     };
-
-    return small ? open_batch_post(job->network, c->pending, &request, call)
-                 : rma_send_put(c, &request, nbi, call);
-}
-
-static inline gshmem_status_t put_small_to_heap(struct context *c, int pe, uint64_t offset,
-                                                const void *source, size_t bytes)
-{
-    if (GSHMEM_LIKELY(rma_joins_batch(c, pe, SEGMENT_HEAP, offset, source, bytes)))
-        return GSHMEM_OK;
-    struct transport_request put = {
-        .kind = TRANSPORT_PUT,
-        .flags = TRANSPORT_LOOSE | TRANSPORT_MORE,
-        .pe = pe,
-        .segment = SEGMENT_HEAP,
-        .offset = offset,
-        .local = (void *)source,
-        .bytes = bytes,
-    };
-
-    return open_batch_post(job->network, c->pending, &put, "put");
+    return rma_send_put(c, &request, nbi, call);
 }
 
 static inline struct transport_request get_request(const struct location *t, void *dest,
@@ -169,8 +132,8 @@ gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source
         return last_error_status();
     if ((nbi || bytes <= TRANSPORT_COPIED) &&
         context_is_remote_heap(c, dest, bytes, pe, &world, &offset)) {
-        if (rma_is_small(source, offset, bytes))
-            return put_small_to_heap(c, world, offset, source, bytes);
+        if (open_batch_takes_put(source, offset, bytes))
+            return open_batch_put(c->pending, world, SEGMENT_HEAP, offset, source, bytes, "put");
         return network_put_to_heap(c->pending, world, offset, source, bytes);
     }
     return put_anywhere(c, dest, source, bytes, pe, nbi);

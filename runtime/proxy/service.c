@@ -21,7 +21,6 @@
 #include "runtime/memory/map.h"
 #include "runtime/memory/registration.h"
 #include "runtime/network/network.h"
-#include "runtime/network/open_batches.h"
 #include "runtime/network/parts.h"
 #include "runtime/node/node.h"
 #include "runtime/teams/context.h"
