@@ -279,8 +279,10 @@ bool network_can_enter(struct job *j)
 
     for (int i = 0; n && i < ENTER_MS; i++) {
         if (mutex_try(&n->lock)) {
+            const bool free = open_batches_are_free(n);
             mutex_give(&n->lock);
-            return true;
+            if (free)
+                return true;
         }
         clock_sleep(CLOCK_MS);
     }

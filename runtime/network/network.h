@@ -93,8 +93,8 @@ bool network_is_needed(const struct network *n);
 void network_fail(struct job *j);
 /* In a child of fork: closes what would show peers that its parent lives. */
 void network_leave_parent(struct job *j);
-/* Whether this thread can take the network's lock: a signal handler that has interrupted the lock's
- * holder cannot. */
+/* Whether this thread can take the network's lock, and those of open batches: a signal handler that
+ * has interrupted the holder of one cannot. */
 bool network_can_enter(struct job *j);
 /* Sends what PEs may still wait for, and makes no more progress. State that other threads may be
  * using stays. */

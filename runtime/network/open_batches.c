@@ -208,6 +208,15 @@ void open_batches_post_all(struct network *n)
     }
 }
 
+bool open_batches_are_free(const struct network *n)
+{
+    bool locked = false;
+
+    for (const struct open_batch *b = n->open; b; b = b->next)
+        locked |= atomic_load_explicit(&b->locked, memory_order_relaxed);
+    return !locked;
+}
+
 void open_batches_end(struct network *n)
 {
     while (n->open) {
