@@ -5,7 +5,8 @@
  * target carries the records out in their order. The elements of a batch of gets come back one
  * after the other, in the order of the records.
  *
- * The payload stays as it is until the request is done. */
+ * The payload stays as it is until the request is done, unless it has at most TRANSPORT_COPIED
+ * bytes and TRANSPORT_KEPT is not set: then it is copied. */
 #ifndef GSHMEM_TRANSPORT_BATCH_H
 #define GSHMEM_TRANSPORT_BATCH_H
 
@@ -19,7 +20,7 @@
 enum {
     BATCH_NUMBER_BYTES = 4,     /* of an element's number, little-endian */
     BATCH_ELEMENTS_MOST = 4096, /* in one batch */
-    BATCH_ELEMENT_MOST = 16,    /* bytes of an element */
+    BATCH_ELEMENT_MOST = 64,    /* bytes of an element, a power of two */
 };
 
 static inline size_t batch_record_bytes(int each, size_t element_bytes)

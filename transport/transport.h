@@ -21,7 +21,7 @@
 
 struct device; /* device/device.h */
 
-#define TRANSPORT_VERSION     10
+#define TRANSPORT_VERSION     11
 #define TRANSPORT_KEY_BYTES   32
 #define TRANSPORT_ADDRESS_MAX 160 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
@@ -64,8 +64,8 @@ enum transport_flags {
     TRANSPORT_HELD = 32,
 };
 
-/* A put of at most this many bytes has been copied when post returns, unless TRANSPORT_KEPT is
- * set: its source may be reused. */
+/* A put of at most this many bytes, or a batch whose records take no more, has been copied when
+ * post returns, unless TRANSPORT_KEPT is set: its source may be reused. */
 #define TRANSPORT_COPIED 4096
 
 /* As small as it can be, since each is filled in, and copied, once. */

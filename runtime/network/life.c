@@ -279,8 +279,10 @@ bool network_can_enter(struct job *j)
 
     for (int i = 0; n && i < ENTER_MS; i++) {
         if (mutex_try(&n->lock)) {
+            const bool free = open_batches_are_free(n);
             mutex_give(&n->lock);
-            return true;
+            if (free)
+                return true;
         }
         clock_sleep(CLOCK_MS);
     }
@@ -297,7 +299,8 @@ void network_rest(struct job *j)
         return;
     while (busy && clock_ns() < end) {
         mutex_take(&n->lock);
-        busy = transport_busy(n->remote);
+        open_batches_post_all(n);
+        busy = n->open || transport_busy(n->remote);
         mutex_give(&n->lock);
         if (busy) /* the proxy sends */
             clock_sleep(CLOCK_MS);
@@ -337,6 +340,7 @@ void network_stop(struct job *j)
         if (n->remote)
             send_last(n);
     }
+    open_batches_end(n);
     if (n->remote)
         n->remote->ops->close(n->remote);
     if (n->local)

@@ -60,10 +60,20 @@ static int progress(struct transport *t)
     return events;
 }
 
+/* What has completed may have been what an open batch waited for. */
+static inline int network_progress_remote(struct network *n)
+{
+    const int events = progress(n->remote);
+
+    if (n->due)
+        open_batches_post_due(n);
+    return events;
+}
+
 static bool drive_for_source(struct network *n)
 {
     const bool took = n->source->take(n->source);
-    const int events = progress(n->remote) + progress(n->local);
+    const int events = network_progress_remote(n) + progress(n->local);
 
     if (events)
         n->source->publish(n->source);
@@ -73,7 +83,7 @@ static bool drive_for_source(struct network *n)
 /* Without kernels there is neither a source nor a transport to this node. */
 static inline bool drive(struct network *n)
 {
-    return n->source ? drive_for_source(n) : progress(n->remote) > 0;
+    return n->source ? drive_for_source(n) : network_progress_remote(n) > 0;
 }
 
 void network_wait_to_enter(struct network *n)
@@ -132,14 +142,22 @@ bool network_round(struct network *n)
     return some;
 }
 
-/* The thread that holds the lock makes progress for all. */
-bool network_try_round(struct network *n)
+/* waits: what this thread has issued is sent now. */
+static inline bool network_try_to_drive(struct network *n, bool waits)
 {
     if (!mutex_try(&n->lock))
         return false;
+    if (waits && n->open)
+        open_batches_post_all(n);
     bool some = drive(n);
     mutex_give(&n->lock);
     return network_is_wanted(n) ? ask_of_wanted(n) || some : some;
+}
+
+/* The thread that holds the lock makes progress for all. */
+bool network_try_round(struct network *n)
+{
+    return network_try_to_drive(n, false);
 }
 
 bool network_drive(struct network *n)
@@ -147,7 +165,15 @@ bool network_drive(struct network *n)
     if (!network_has_proxy(n))
         return false;
     proxy_stand_aside(&n->proxy);
-    return network_try_round(n);
+    return network_try_to_drive(n, true);
+}
+
+void network_drive_on(struct network *n)
+{
+    if (!network_has_proxy(n))
+        return;
+    proxy_stand_aside(&n->proxy);
+    network_try_round(n);
 }
 
 bool network_arm(struct network *n)
@@ -155,7 +181,7 @@ bool network_arm(struct network *n)
     if (!n->remote)
         return false;
     mutex_take(&n->lock);
-    bool some = transport_arm(n->remote);
+    bool some = transport_arm(n->remote) || n->due;
     mutex_give(&n->lock);
     return some;
 }
@@ -221,7 +247,7 @@ bool network_fall_asleep(struct network *n)
     bool work = n->local && transport_busy(n->local);
     if (n->source)
         work |= n->source->fall_asleep(n->source);
-    work = work || (n->remote && transport_arm(n->remote));
+    work = work || (n->remote && (transport_arm(n->remote) || n->due));
     mutex_give(&n->lock);
     return !work;
 }

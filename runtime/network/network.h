@@ -21,6 +21,7 @@
 
 struct job;
 struct network;
+struct open_batch_table;
 
 /* A thread that waits only until its data has been sent. The fields belong to the holder of the
  * network's lock, until `gone` is set. */
@@ -67,6 +68,8 @@ struct pending {
                              requests */
     bool internal; /* its requests are the library's own, for the counts */
     int landed_from; /* the PE of the request that was completed last */
+    /* Of contexts of the program, once they have had small operations: open_batches.h. */
+    _Atomic(struct open_batch_table *) batches;
 };
 
 static inline bool pending_any(const struct pending *p)
@@ -90,8 +93,8 @@ bool network_is_needed(const struct network *n);
 void network_fail(struct job *j);
 /* In a child of fork: closes what would show peers that its parent lives. */
 void network_leave_parent(struct job *j);
-/* Whether this thread can take the network's lock: a signal handler that has interrupted the lock's
- * holder cannot. */
+/* Whether this thread can take the network's lock, and those of open batches: a signal handler that
+ * has interrupted the holder of one cannot. */
 bool network_can_enter(struct job *j);
 /* Sends what PEs may still wait for, and makes no more progress. State that other threads may be
  * using stays. */
@@ -144,8 +147,10 @@ gshmem_status_t network_post(struct network *n, struct pending *pending,
 gshmem_status_t network_post_landing(struct network *n, struct pending *pending,
                                      struct transport_request *request, struct landing *l,
                                      const char *call);
-/* Whether the transport to other nodes takes batches. */
+/* Whether the transport to other nodes takes batches; and whether small operations of threads are
+ * collected in them. */
 bool network_takes_batches(const struct network *n);
+bool network_opens_batches(const struct network *n);
 /* Whether some of these bytes of this process are device memory. */
 bool network_is_on_device(const struct network *n, const void *at, size_t bytes);
 /* A put into another PE's heap, by a short path, for data that the transport copies, or that stays

@@ -35,6 +35,12 @@ struct network {
     _Atomic int answer;      /* the status of that */
     _Atomic uint32_t fences; /* of all contexts */
     struct flight *spare;
+    struct open_batch *open;     /* all open batches; those of which nothing is in flight; */
+    struct open_batch *due;
+    struct open_batch **open_to; /* and by PE. NULL before the first small operation */
+    union record_memory *spare_records; /* of batches that are not open, */
+    uint32_t open_batches;              /* and how many are */
+    uint32_t batches_posted;            /* by threads that filled them */
     struct transport_request to_heap; /* a put into a heap, with the fields that are the same for
                                          all */
     _Atomic(struct errand *) idle_errand;
@@ -73,6 +79,55 @@ static inline void network_enter(struct network *n)
 
 /* network_round, if no other thread has the lock: its holder makes progress for all. */
 bool network_try_round(struct network *n);
+/* The same for a thread that does not wait: the proxy stands aside. */
+void network_drive_on(struct network *n);
+
+/* ---- requests.c, for open_batches.c ---- */
+
+struct flight;
+struct landing;
+struct pending;
+struct wait;
+struct where_wait;
+/* Whether there may be requests to that PE; asks the bootstrap for it, the first time. */
+gshmem_status_t network_may_post(struct network *n, int pe, const char *call);
+/* With the lock held, which it releases: network_post_landing; l may be NULL. */
+gshmem_status_t network_post_held(struct network *n, struct pending *pending,
+                                  struct transport_request *request, struct landing *l,
+                                  const char *call);
+/* With the lock held: a flight for a request that will be posted later; NULL: out of memory. */
+struct flight *network_take_off(struct network *n, struct pending *pending, int pe);
+/* Posts it; l->landed is called if it was posted. */
+gshmem_status_t network_post_flight(struct network *n, struct transport_request *request,
+                                    struct flight *flight, struct landing *l);
+/* Ends it: the next quiet reports the failure. */
+void network_fail_flight(struct flight *flight, gshmem_status_t status);
+/* With the lock held, which it releases meanwhile: the queue to the request's PE is full. Makes
+ * progress and attempts it again, until the attempt does not return TRANSPORT_FULL. */
+typedef gshmem_status_t network_attempt(struct network *n, void *of);
+gshmem_status_t network_when_there_is_room(struct network *n,
+                                           const struct transport_request *request,
+                                           const char *call, network_attempt *attempt, void *of);
+
+/* ---- open_batches.c, with the lock held ---- */
+
+/* Posts the open batches to that PE; TRANSPORT_FULL: not all of them, for now. */
+gshmem_status_t open_batches_post_to(struct network *n, int pe);
+/* Posts those of which nothing is in flight; or all. */
+void open_batches_post_due(struct network *n);
+void open_batches_post_all(struct network *n);
+/* Whether no thread is writing a record: a signal handler may have interrupted one. */
+bool open_batches_are_free(const struct network *n);
+/* Ends those that are open: the network ends. */
+void open_batches_end(struct network *n);
+
+/* ---- requests_shown.c ---- */
+
+/* For waits for room in the queue to a PE, and until a request is sent, whose object is the
+ * request; and until requests are complete, whose object is a struct pending. */
+void network_show_room(const struct wait *w, struct where_wait *record);
+void network_show_sending(const struct wait *w, struct where_wait *record);
+void network_show_pending(const struct wait *w, struct where_wait *record);
 
 /* With the lock held: counts a request that a transport has taken. */
 static inline void network_count(struct network *n, const struct transport_request *r,

@@ -1,7 +1,6 @@
 /* Requests of threads to PEs that are not mapped, from post to completion. */
 #include <assert.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "gshmem.h"
@@ -11,10 +10,8 @@
 #include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/network/wait.h"
-#include "runtime/network/wait_shown.h"
 #include "runtime/node/node.h"
 #include "runtime/trace/trace.h"
-#include "runtime/where/record.h"
 
 static_assert(TRANSPORT_PUT + 1 == (int)TRACE_PUT && TRANSPORT_GET + 1 == (int)TRACE_GET &&
                   TRANSPORT_ATOMIC + 1 == (int)TRACE_ATOMIC,
@@ -122,44 +119,16 @@ static gshmem_status_t fail_remote(gshmem_status_t status, int pe, const char *c
                 "%s: PE %d, on another node, has died or cannot be reached", call, pe);
 }
 
-/* ---- What waits show (wait_shown.h) ---- */
+/* ---- Posting ---- */
 
-static void show_room(const struct wait *w, struct where_wait *record)
+/* Small operations that were issued before it, and wait in open batches, are posted before it. */
+static inline gshmem_status_t requests_hand_over(struct network *n,
+                                                 const struct transport_request *r)
 {
-    const struct transport_request *request = w->object;
-
-    record->kind = WHERE_ROOM;
-    wait_show_peer(record, request->pe);
-    snprintf(record->text, sizeof record->text, "room in the queue to PE %d, for %llu bytes",
-             request->pe, (unsigned long long)request->bytes);
-}
-
-static void show_sending(const struct wait *w, struct where_wait *record)
-{
-    const struct transport_request *request = w->object;
-
-    wait_show_peer(record, request->pe);
-    snprintf(record->text, sizeof record->text, "%llu bytes that are being sent to PE %d",
-             (unsigned long long)request->bytes, request->pe);
-}
-
-/* Which PEs owe answers, and how many. */
-static void show_pending(const struct wait *w, struct where_wait *record)
-{
-    const struct pending *p = w->object;
-    struct network *n = job->network;
-    unsigned long long requests = 0;
-
-    mutex_take(&n->lock);
-    for (const struct flight *f = p->first; f; f = f->next) {
-        if (f->landed)
-            continue;
-        wait_show_peer(record, f->pe);
-        requests++;
-    }
-    mutex_give(&n->lock);
-    snprintf(record->text, sizeof record->text, "%llu %s over %s", requests,
-             requests == 1 ? "answer" : "answers", n->remote ? n->remote->ops->name : "local");
+    if (GSHMEM_UNLIKELY(n->open != NULL) && !(r->flags & TRANSPORT_UNORDERED) &&
+        open_batches_post_to(n, r->pe))
+        return TRANSPORT_FULL;
+    return n->remote->ops->post(n->remote, r);
 }
 
 /* Posts it; meanwhile the transport knows the id of the operation. */
@@ -185,17 +154,17 @@ requests_begin_traced(struct network *n, const struct transport_request *r)
     return requests_post_traced(n, r);
 }
 
-/* Where the queue to that PE is full: makes progress until the transport takes the request. With
- * the lock held. */
-static gshmem_status_t post_when_there_is_room(struct network *n, struct transport_request *request,
-                                               const char *call)
+gshmem_status_t network_when_there_is_room(struct network *n,
+                                           const struct transport_request *request,
+                                           const char *call, network_attempt *attempt, void *of)
 {
     gshmem_status_t status = TRANSPORT_FULL;
     struct wait w;
 
+    stats_add(n->counts, STATS_FULL, 1);
     wait_begin(&w, call, WAIT_FOR_NETWORK);
     w.ended_by = request->pe;
-    wait_for_object(&w, show_room, request);
+    wait_for_object(&w, network_show_room, request);
     for (unsigned round = 1; status == TRANSPORT_FULL; round++) {
         int events = 0;
         if ((status = n->remote->ops->progress(n->remote, &events)))
@@ -205,11 +174,15 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
         status = events && round % 64 ? GSHMEM_OK : wait_step(&w);
         network_enter(n);
         if (!status)
-            status = trace_is_on() ? requests_post_traced(n, request)
-                                   : n->remote->ops->post(n->remote, request);
+            status = attempt(n, of);
     }
     wait_end(&w);
     return status;
+}
+
+static gshmem_status_t requests_attempt(struct network *n, void *of)
+{
+    return trace_is_on() ? requests_post_traced(n, of) : requests_hand_over(n, of);
 }
 
 /* Posts what the transport has not taken at once. It releases the lock, so it has a request of its
@@ -221,16 +194,16 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
     struct transport_request own = *asked, *request = &own;
     const bool internal = ((struct flight *)own.tag)->pending->internal;
 
-    if (status == TRANSPORT_FULL) {
-        stats_add(n->counts, STATS_FULL, 1);
-        status = post_when_there_is_room(n, request, call);
-    }
+    if (status == TRANSPORT_FULL)
+        status = network_when_there_is_room(n, request, call, requests_attempt, request);
     if (!status) {
         network_count(n, request, STATS_NETWORK, internal);
     } else { /* the caller gets the failure as the result */
         ((struct flight *)own.tag)->departure = NULL;
         requests_land(own.tag, GSHMEM_OK);
     }
+    if (n->due)
+        open_batches_post_due(n);
     mutex_give(&n->lock);
     if (!status)
         return GSHMEM_OK;
@@ -264,8 +237,8 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
         request->done = requests_land_first;
     }
     request->tag = flight;
-    gshmem_status_t status = trace_is_on() ? requests_begin_traced(n, request)
-                                           : n->remote->ops->post(n->remote, request);
+    gshmem_status_t status =
+        trace_is_on() ? requests_begin_traced(n, request) : requests_hand_over(n, request);
     if (GSHMEM_UNLIKELY(status))
         return post_on(n, request, status, call);
     if (plain)
@@ -276,13 +249,19 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
     return GSHMEM_OK;
 }
 
+static inline gshmem_status_t may_post(struct network *n, int pe, const char *call)
+{
+    if (GSHMEM_UNLIKELY(atomic_load_explicit(&n->lost[pe], memory_order_relaxed)))
+        return fail_remote(GSHMEM_ERR_PEER_DEAD, pe, call);
+    return network_meet(n, pe);
+}
+
 static inline gshmem_status_t post(struct network *n, struct pending *pending,
                                    struct transport_request *request, struct departure *departure,
                                    struct landing *landing, const char *call)
 {
-    if (GSHMEM_UNLIKELY(atomic_load_explicit(&n->lost[request->pe], memory_order_relaxed)))
-        return fail_remote(GSHMEM_ERR_PEER_DEAD, request->pe, call);
-    gshmem_status_t status = network_meet(n, request->pe);
+    gshmem_status_t status = may_post(n, request->pe, call);
+
     if (GSHMEM_UNLIKELY(status))
         return status;
     network_enter(n);
@@ -302,9 +281,55 @@ gshmem_status_t network_post_landing(struct network *n, struct pending *pending,
     return post(n, pending, request, NULL, l, call);
 }
 
+/* ---- For open batches (parts.h) ---- */
+
+gshmem_status_t network_may_post(struct network *n, int pe, const char *call)
+{
+    return may_post(n, pe, call);
+}
+
+gshmem_status_t network_post_held(struct network *n, struct pending *pending,
+                                  struct transport_request *request, struct landing *l,
+                                  const char *call)
+{
+    return post_held(n, pending, request, NULL, l, call, false);
+}
+
+struct flight *network_take_off(struct network *n, struct pending *pending, int pe)
+{
+    struct flight *f = take_off(n, pending, pe, NULL);
+
+    if (f)
+        f->sent = true; /* what it will send has been copied */
+    return f;
+}
+
+gshmem_status_t network_post_flight(struct network *n, struct transport_request *request,
+                                    struct flight *flight, struct landing *l)
+{
+    flight->landing = l;
+    request->flags |= atomic_load_explicit(&flight->pending->held, memory_order_relaxed);
+    request->done = requests_land_first;
+    request->tag = flight;
+    const gshmem_status_t status = n->remote->ops->post(n->remote, request);
+    if (status)
+        flight->landing = NULL;
+    return status;
+}
+
+void network_fail_flight(struct flight *flight, gshmem_status_t status)
+{
+    requests_land(flight, status);
+}
+
 bool network_takes_batches(const struct network *n)
 {
     return n->remote && n->remote->ops->batches;
+}
+
+bool network_opens_batches(const struct network *n)
+{
+    return network_takes_batches(n) && !trace_is_on();
 }
 
 bool network_is_on_device(const struct network *n, const void *at, size_t bytes)
@@ -318,9 +343,7 @@ gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t of
     struct network *n = job->network;
     struct transport_request *put = &n->to_heap;
 
-    if (GSHMEM_UNLIKELY(atomic_load_explicit(&n->lost[pe], memory_order_relaxed)))
-        return fail_remote(GSHMEM_ERR_PEER_DEAD, pe, "put");
-    gshmem_status_t status = network_meet(n, pe);
+    gshmem_status_t status = may_post(n, pe, "put");
     if (GSHMEM_UNLIKELY(status))
         return status;
     network_enter(n);
@@ -343,7 +366,7 @@ gshmem_status_t network_put(struct network *n, struct pending *pending,
         return status;
     wait_begin(&w, call, WAIT_FOR_NETWORK);
     w.ended_by = request->pe;
-    wait_for_object(&w, show_sending, request);
+    wait_for_object(&w, network_show_sending, request);
     /* acquire: pairs with the release in depart */
     while (!status && !atomic_load_explicit(&d.gone, memory_order_acquire))
         status = wait_slowly(&w);
@@ -390,7 +413,7 @@ __attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pe
     struct wait w;
 
     wait_begin(&w, call, WAIT_FOR_NETWORK);
-    wait_for_object(&w, show_pending, p);
+    wait_for_object(&w, network_show_pending, p);
     while (!status && !is_done(p, target))
         status = wait_slowly(&w);
     if (w.record)
@@ -453,7 +476,7 @@ gshmem_status_t network_flush(struct pending *pending, const char *call)
     if (is_done(pending, target))
         return GSHMEM_OK;
     wait_begin(&w, call, WAIT_FOR_NETWORK);
-    wait_for_object(&w, show_pending, pending);
+    wait_for_object(&w, network_show_pending, pending);
     while (!status && !is_sent(n, pending, target))
         status = wait_slowly(&w);
     wait_end(&w);

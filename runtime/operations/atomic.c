@@ -11,6 +11,7 @@
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
+#include "runtime/network/open_batches.h"
 #include "runtime/teams/context.h"
 
 /* The target's proxy applies it, with the same CPU atomics as the PEs that have the object mapped;
@@ -30,9 +31,25 @@ static struct transport_request atomic_request(const struct location *t, enum gs
     };
 }
 
+/* An update without an old value may be a record of an open batch. */
+static inline bool atomic_joins_batch(struct context *c, int pe, int segment, uint64_t offset,
+                                      enum gshmem_amo op, int type, uint64_t operand, size_t bytes)
+{
+    const union batch_kind kind = batch_kind_of(TRANSPORT_ATOMIC, (unsigned)segment, op,
+                                                (unsigned)type, offset, bytes);
+
+    return open_batch_add(c->pending, pe, kind, offset, &operand, bytes);
+}
+
 static gshmem_status_t apply_remote(struct context *c, const struct location *t, enum gshmem_amo op,
                                     int type, uint64_t operand, uint64_t compare, uint64_t *old)
 {
+    const size_t bytes = atomic_type_bytes(type);
+    const bool small = !old && t->way == WAY_NETWORK && t->atomicity == ATOMICITY_CPU &&
+                       op != GSHMEM_AMO_COMPARE_SWAP && open_batch_takes(t->offset, bytes);
+
+    if (small && atomic_joins_batch(c, t->pe, t->segment, t->offset, op, type, operand, bytes))
+        return GSHMEM_OK;
     struct transport_request request = atomic_request(t, op, type, operand, compare);
 
     /* PEs of this node also reach the object by mapped operations. Fences order those without
@@ -41,7 +58,8 @@ static gshmem_status_t apply_remote(struct context *c, const struct location *t,
     if (old || t->way == WAY_MAPPED)
         return network_errand(job->network, &request, atomic_names[op], old);
     request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
-    return network_post(job->network, c->pending, &request, atomic_names[op]);
+    return small ? open_batch_post(job->network, c->pending, &request, atomic_names[op])
+                 : network_post(job->network, c->pending, &request, atomic_names[op]);
 }
 
 /* On GPU memory: a copy of an aligned object of 4 or 8 bytes is never torn, and the GPU makes all
@@ -135,14 +153,42 @@ static inline gshmem_status_t atomic_begin(gshmem_ctx_t ctx, enum gshmem_amo op,
     return context_resolve(*c, target, bytes, pe, atomic_names[op], there);
 }
 
-gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
-                                   uint64_t operand, uint64_t compare, uint64_t *old, int pe)
+/* The common case of an update of an object in the heap of another node, while a batch is open.
+ * False: it is another case, or there is something wrong. */
+static inline bool atomic_is_record(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
+                                    uint64_t operand, int pe)
+{
+    const size_t bytes = atomic_type_bytes(type);
+    uint64_t offset;
+    int world;
+
+    if (!job || ctx == GSHMEM_CTX_INVALID || (unsigned)op >= GSHMEM_AMO_COUNT || !bytes ||
+        (uintptr_t)target & (bytes - 1))
+        return false;
+    struct context *c = context_find(ctx, NULL);
+    return context_is_remote_heap(c, target, bytes, pe, &world, &offset) &&
+           open_batch_takes(offset, bytes) &&
+           atomic_joins_batch(c, world, SEGMENT_HEAP, offset, op, type, operand, bytes);
+}
+
+__attribute__((noinline)) static gshmem_status_t
+atomic_of_any_kind(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target, uint64_t operand,
+                   uint64_t compare, uint64_t *old, int pe)
 {
     struct location there;
     struct context *c = NULL;
     gshmem_status_t status = atomic_begin(ctx, op, type, target, pe, &c, &there);
 
     return status ? status : operations_atomic_apply(c, &there, op, type, operand, compare, old);
+}
+
+/* A batch's first operation was checked, and its records are the same operation. */
+gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
+                                   uint64_t operand, uint64_t compare, uint64_t *old, int pe)
+{
+    if (!old && atomic_is_record(ctx, op, type, target, operand, pe))
+        return GSHMEM_OK;
+    return atomic_of_any_kind(ctx, op, type, target, operand, compare, old, pe);
 }
 
 /* ---- Old values that come later ---- */

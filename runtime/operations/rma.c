@@ -9,6 +9,7 @@
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
+#include "runtime/network/open_batches.h"
 #include "runtime/teams/context.h"
 
 /* Checks the argument that is not symmetric. For 0 bytes it may be anything. */
@@ -42,6 +43,8 @@ static gshmem_status_t rma_send_put(struct context *c, struct transport_request 
 static gshmem_status_t put_remote(struct context *c, const struct location *t, const void *source,
                                 size_t bytes, bool nbi, const char *call)
 {
+    if (t->atomicity == ATOMICITY_CPU && open_batch_takes_put(source, t->offset, bytes))
+        return open_batch_put(c->pending, t->pe, t->segment, t->offset, source, bytes, call);
     struct transport_request request = {
         .kind = TRANSPORT_PUT,
         .flags = TRANSPORT_LOOSE | (nbi || bytes <= TRANSPORT_COPIED ? TRANSPORT_MORE : 0),
@@ -51,7 +54,6 @@ static gshmem_status_t put_remote(struct context *c, const struct location *t, c
         .local = (void *)source,
         .bytes = bytes,
     };
-
     return rma_send_put(c, &request, nbi, call);
 }
 
@@ -129,8 +131,11 @@ gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source
     if (!c || rma_check_local(source, bytes, "source", "put"))
         return last_error_status();
     if ((nbi || bytes <= TRANSPORT_COPIED) &&
-        context_is_remote_heap(c, dest, bytes, pe, &world, &offset))
+        context_is_remote_heap(c, dest, bytes, pe, &world, &offset)) {
+        if (open_batch_takes_put(source, offset, bytes))
+            return open_batch_put(c->pending, world, SEGMENT_HEAP, offset, source, bytes, "put");
         return network_put_to_heap(c->pending, world, offset, source, bytes);
+    }
     return put_anywhere(c, dest, source, bytes, pe, nbi);
 }
 

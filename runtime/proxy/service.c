@@ -130,6 +130,9 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
                              request->pe);
     if (!here && !network_has_met(n, request->pe))
         return TRANSPORT_FULL;
+    /* small operations of threads that were issued before it */
+    if (!here && n->open && open_batches_post_to(n, request->pe))
+        return TRANSPORT_FULL;
     const gshmem_status_t status = t->ops->post(t, request);
     if (!status)
         network_count(n, request, here ? STATS_PROXY : STATS_PROXY_NETWORK, false);

@@ -124,13 +124,20 @@ static inline void stats_add(struct stats_block *b, enum stats_value what, uint6
     stats_more(&b->value[what], n);
 }
 
-static inline void stats_add_operation(struct stats_block *b, enum stats_kind kind,
-                                       enum stats_path path, uint64_t bytes)
+/* n operations of so many bytes each. */
+static inline void stats_add_operations(struct stats_block *b, enum stats_kind kind,
+                                        enum stats_path path, uint64_t bytes, uint64_t n)
 {
     _Atomic uint64_t *cell = &b->value[stats_cell(kind, path, bytes)];
 
-    stats_more(&cell[0], 1);
-    stats_more(&cell[1], bytes);
+    stats_more(&cell[0], n);
+    stats_more(&cell[1], n * bytes);
+}
+
+static inline void stats_add_operation(struct stats_block *b, enum stats_kind kind,
+                                       enum stats_path path, uint64_t bytes)
+{
+    stats_add_operations(b, kind, path, bytes, 1);
 }
 
 static inline void stats_add_peer(struct stats_block *b, int pe, uint64_t operations,

@@ -11,6 +11,7 @@
 #include "runtime/memory/checked.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
+#include "runtime/network/open_batches.h"
 #include "runtime/teams/queue_pairs.h"
 #include "runtime/teams/team.h"
 #include "runtime/teams/observer.h"
@@ -63,6 +64,7 @@ static struct context *new_context(struct job *j, const struct gshmem_ctx *view)
 
 static void free_context(struct job *j, struct context *c)
 {
+    open_batches_free(c->pending);
     j->device->ops->release(j->device, DEVICE_MEMORY_SHARED, c);
 }
 
@@ -93,8 +95,10 @@ void context_stop(struct job *j)
     struct pending *pending = default_context.pending;
 
     default_context = (struct context){.view = {.n_pes = 0}};
-    if (pending)
+    if (pending) {
+        open_batches_free(pending);
         j->device->ops->release(j->device, DEVICE_MEMORY_SHARED, pending);
+    }
     free_list(j, j->contexts);
     free_list(j, j->left_contexts);
     j->contexts = j->left_contexts = NULL;

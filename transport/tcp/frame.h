@@ -29,7 +29,7 @@
 #include "transport/transport.h"
 
 enum {
-    FRAME_VERSION = 8,
+    FRAME_VERSION = 9,
     HELLO_BYTES = 64, /* and a proof */
     NONCE_BYTES = 32,
     PROOF_BYTES = 32,

@@ -119,7 +119,7 @@ static gshmem_status_t post_to_backlog(struct tcp *t, struct initiator *to,
 gshmem_status_t initiator_post(struct tcp *t, const struct transport_request *r)
 {
     struct initiator *to = t->to[r->pe];
-    bool copied = r->kind == TRANSPORT_PUT && r->bytes <= TRANSPORT_COPIED;
+    const bool copied = pending_is_copied(r);
     gshmem_status_t status;
 
     if (!to && (status = initiator_make(t, r->pe, &to)))

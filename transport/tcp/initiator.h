@@ -150,6 +150,14 @@ static inline bool initiator_has_room(const struct initiator *to, uint64_t copie
 
 /* Whether the request is a get into device memory. */
 bool pending_is_for_device(const struct tcp *t, const struct transport_request *r);
+/* Whether the queue copies what the request sends. */
+static inline bool pending_is_copied(const struct transport_request *r)
+{
+    return r->bytes <= TRANSPORT_COPIED &&
+           (r->kind == TRANSPORT_PUT ||
+            (r->kind == TRANSPORT_BATCH && !(r->flags & TRANSPORT_KEPT)));
+}
+
 /* Queues a request, for which there is room. Returns its record. `part`: the next one is its rest.
  * held: it waits in the queue for more, and may travel in one frame with them. */
 struct pending *pending_add(struct tcp *t, struct initiator *to, const struct transport_request *r,

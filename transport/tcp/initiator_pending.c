@@ -104,13 +104,11 @@ struct pending *pending_add(struct tcp *t, struct initiator *to, const struct tr
         pending_trace(to, r);
     request_encode(frame, &f);
     queue_add_copy(&to->out, frame, sizeof frame);
-    if (r->kind == TRANSPORT_BATCH)
-        queue_add_reference(&to->out, r->local, r->bytes, NULL, NULL);
-    if (r->kind != TRANSPORT_PUT || r->bytes == 0)
-        return w;
-    if (r->bytes <= TRANSPORT_COPIED)
+    if (pending_is_copied(r))
         queue_add_copy(&to->out, r->local, r->bytes);
-    else
+    else if (r->kind == TRANSPORT_BATCH)
+        queue_add_reference(&to->out, r->local, r->bytes, NULL, NULL);
+    else if (r->kind == TRANSPORT_PUT)
         queue_add_reference(&to->out, r->local, r->bytes, r->sent, r->tag);
     return w;
 }

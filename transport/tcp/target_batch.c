@@ -148,8 +148,12 @@ static bool batch_add(const struct tcp *t, const struct target_batch *b, const c
         return call(4);                                                                            \
     case 8:                                                                                        \
         return call(8);                                                                            \
-    default:                                                                                       \
+    case 16:                                                                                       \
         return call(16);                                                                           \
+    case 32:                                                                                       \
+        return call(32);                                                                           \
+    default:                                                                                       \
+        return call(64);                                                                           \
     }
 
 static bool batch_get(const struct tcp *t, const struct target_batch *b, const char *record,

@@ -33,7 +33,9 @@ static const char *what_lacks(const struct scenario *s)
         return "its hardware is simulated, in one process";
     if (s->needs & NEEDS_TELL && !subject.ops->tell)
         return "it has no `tell`";
-    return s->needs & NEEDS_LOSE && !subject.ops->lose ? "it has no `lose`" : NULL;
+    if (s->needs & NEEDS_LOSE && !subject.ops->lose)
+        return "it has no `lose`";
+    return s->needs & NEEDS_BATCHES && !subject.ops->batches ? "it takes no batches" : NULL;
 }
 
 /* Whether it has been passed. */

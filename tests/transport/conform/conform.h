@@ -103,6 +103,7 @@ enum needs {
     NEEDS_PROCESSES = 1, /* of PEs of their own */
     NEEDS_TELL = 2,      /* the slot `tell` */
     NEEDS_LOSE = 4,      /* the slot `lose` */
+    NEEDS_BATCHES = 8,   /* TRANSPORT_BATCH */
 };
 
 struct scenario {

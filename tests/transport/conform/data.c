@@ -2,6 +2,7 @@
 #include "conform.h"
 
 #include "runtime/base/atomic_type.h"
+#include "transport/batch.h"
 
 enum { FLAG = 8, DATA = 4096, MOST = 5 * (1 << 20) + 3 };
 
@@ -90,6 +91,44 @@ static void sources_are_copied(void)
         check_filled(at(1, DATA + i * TRANSPORT_COPIED), TRANSPORT_COPIED, i);
         check_filled(at(1, DATA + TIMES * TRANSPORT_COPIED + 64 * i), 64, i);
     }
+    world_end();
+}
+
+/* Each record of a batch is carried out once, in their order; one without TRANSPORT_KEPT whose
+ * records are few has been copied when post has returned. */
+static void batches(void)
+{
+    enum { TIMES = 200, BYTES = 8, RECORD = BATCH_NUMBER_BYTES + BYTES, PLACES = 64 };
+    static uint64_t model[PLACES];
+
+    memset(model, 0, sizeof model);
+    world_begin();
+    for (uint64_t i = 0; i < TIMES; i++) {
+        char records[TRANSPORT_COPIED / RECORD * RECORD];
+        const size_t elements = i % 4 ? 1 + i : sizeof records / RECORD;
+        const bool sets = i % 3 == 0;
+        for (uint64_t k = 0; k < elements; k++) {
+            const uint64_t value = i * 1000 + k, place = (i * 7 + k * 5) % PLACES;
+            batch_put_number(records + k * RECORD, (uint32_t)place);
+            memcpy(records + k * RECORD + BATCH_NUMBER_BYTES, &value, BYTES);
+            model[place] = sets ? value : model[place] + value;
+        }
+        post(0, (struct transport_request){.kind = TRANSPORT_BATCH,
+                                           .flags = i % 2 ? TRANSPORT_MORE : 0,
+                                           .each = sets ? TRANSPORT_PUT : TRANSPORT_ATOMIC,
+                                           .amo = GSHMEM_AMO_ADD,
+                                           .type = GSHMEM_TYPE_UINT64,
+                                           .pe = 1,
+                                           .offset = DATA,
+                                           .local = records,
+                                           .bytes = elements * RECORD,
+                                           .elements = elements,
+                                           .element_bytes = BYTES});
+        memset(records, -1, sizeof records);
+    }
+    settle_well();
+    for (unsigned place = 0; place < PLACES; place++)
+        CHECK_EQ(word(1, DATA + place * BYTES), model[place]);
     world_end();
 }
 
@@ -371,6 +410,7 @@ const struct scenario data_scenarios[] = {
     {"sizes", all_sizes, 0},
     {"segments", both_segments, 0},
     {"sources", sources_are_copied, 0},
+    {"batches", batches, NEEDS_BATCHES},
     {"sent", source_again, 0},
     {"signals", signals, 0},
     {"done", done_is_visible, 0},

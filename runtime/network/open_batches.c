@@ -1,0 +1,398 @@
+#include "runtime/network/open_batches.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/network/parts.h"
+
+enum {
+    /* A thread that fills batches makes progress itself after so many of them. It leaves them in
+     * the transport's queue until then, which sends them with one call of the system. */
+    POSTED_BETWEEN_ROUNDS = 4,
+};
+
+/* The thread that has it needs some ns, unless it was preempted. */
+__attribute__((noinline)) void open_batch_wait_to_enter(struct open_batch *b)
+{
+    for (unsigned tries = 1;
+         atomic_load_explicit(&b->locked, memory_order_relaxed) ||
+         atomic_exchange_explicit(&b->locked, true, memory_order_acquire);
+         tries++) {
+        if (tries % 64)
+            clock_pause();
+        else
+            clock_yield();
+    }
+}
+
+/* ---- Lists ---- */
+
+static void list_open(struct network *n, struct open_batch *b)
+{
+    b->next_of_pe = n->open_to[b->pe];
+    n->open_to[b->pe] = b;
+    b->previous = NULL;
+    if ((b->next = n->open))
+        b->next->previous = b;
+    n->open = b;
+}
+
+static void unlist_open(struct network *n, struct open_batch *b)
+{
+    struct open_batch **at = &n->open_to[b->pe];
+
+    while (*at != b)
+        at = &(*at)->next_of_pe;
+    *at = b->next_of_pe;
+    if (b->next)
+        b->next->previous = b->previous;
+    if (b->previous)
+        b->previous->next = b->next;
+    else
+        n->open = b->next;
+    for (at = &n->due; b->is_due && *at; at = &(*at)->next_due) {
+        if (*at == b) {
+            *at = b->next_due;
+            b->is_due = false;
+            break;
+        }
+    }
+}
+
+static void batch_is_due(struct network *n, struct open_batch *b)
+{
+    if (b->is_due || b->flying || !b->flight)
+        return;
+    b->is_due = true;
+    b->next_due = n->due;
+    n->due = b;
+}
+
+/* Called by the transport, with the network's lock held. The batch is not posted here, since
+ * the transport may be in the middle of something. */
+static void open_batch_landed(struct landing *l, gshmem_status_t status)
+{
+    struct open_batch *b = (struct open_batch *)((char *)l - offsetof(struct open_batch, landing));
+
+    (void)status; /* it is the flight's */
+    b->flying--;
+    batch_is_due(b->network, b);
+}
+
+/* ---- Memory for records ---- */
+
+union record_memory {
+    union record_memory *next;
+    char bytes[OPEN_BATCH_BYTES];
+};
+
+/* NULL: there is none, or as many batches are open as may be. */
+static char *records_take(struct network *n)
+{
+    union record_memory *m = n->spare_records;
+
+    if (m)
+        n->spare_records = m->next;
+    else if (n->open_batches == OPEN_BATCHES_MOST || !(m = malloc(sizeof *m)))
+        return NULL;
+    n->open_batches++;
+    return m->bytes;
+}
+
+static void records_give(struct network *n, struct open_batch *b)
+{
+    union record_memory *m = (union record_memory *)(void *)b->records;
+
+    b->records = NULL;
+    m->next = n->spare_records;
+    n->spare_records = m;
+    n->open_batches--;
+}
+
+/* ---- Posting, with the network's lock held ---- */
+
+static uint32_t close_batch(struct open_batch *b)
+{
+    open_batch_enter(b);
+    const uint32_t records = b->n;
+    b->n = 0;
+    open_batch_leave(b);
+    return records;
+}
+
+static void reopen_batch(struct open_batch *b, uint32_t records)
+{
+    open_batch_enter(b);
+    b->n = records;
+    open_batch_leave(b);
+}
+
+/* A program's operations are counted, and not the batch. */
+static void count_records(struct network *n, const struct open_batch *b, uint32_t records)
+{
+    const int kind = b->kind.each == TRANSPORT_PUT ? STATS_PUT : STATS_ATOMIC;
+
+    stats_add_operations(n->counts, kind, STATS_NETWORK, b->kind.element, records);
+    stats_add_peer(n->counts, b->pe, records, (uint64_t)records * b->kind.element);
+}
+
+/* Posts an open batch. TRANSPORT_FULL: it stays open. Any other failure is its flight's. */
+static gshmem_status_t open_batch_hand_over(struct network *n, struct open_batch *b, unsigned flags)
+{
+    const uint32_t records = close_batch(b);
+    struct flight *flight = b->flight;
+    struct transport_request request = {
+        .kind = TRANSPORT_BATCH,
+        .flags = (uint8_t)(TRANSPORT_LOOSE | flags),
+        .each = b->kind.each,
+        .amo = b->kind.amo,
+        .type = b->kind.type,
+        .pe = b->pe,
+        .segment = b->kind.segment,
+        .offset = b->kind.rest,
+        .local = b->records,
+        .bytes = (uint64_t)records * (BATCH_NUMBER_BYTES + b->kind.element),
+        .elements = records,
+        .element_bytes = b->kind.element,
+        .epoch = atomic_load_explicit(&n->fences, memory_order_relaxed),
+    };
+
+    b->flight = NULL; /* while the transport may call open_batch_landed */
+    b->flying++;
+    const gshmem_status_t status = network_post_flight(n, &request, flight, &b->landing);
+    if (status == TRANSPORT_FULL) {
+        b->flying--;
+        b->flight = flight;
+        reopen_batch(b, records);
+        batch_is_due(n, b);
+        return TRANSPORT_FULL;
+    }
+    unlist_open(n, b);
+    records_give(n, b);
+    if (status) {
+        b->flying--;
+        network_fail_flight(flight, status);
+    } else {
+        count_records(n, b, records);
+    }
+    return GSHMEM_OK;
+}
+
+gshmem_status_t open_batches_post_to(struct network *n, int pe)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    while (n->open_to[pe] && !status)
+        status = open_batch_hand_over(n, n->open_to[pe], TRANSPORT_MORE);
+    return status;
+}
+
+void open_batches_post_due(struct network *n)
+{
+    struct open_batch *b, *next;
+
+    for (b = n->due; b; b = next) {
+        next = b->next_due;
+        open_batch_hand_over(n, b, 0);
+    }
+}
+
+void open_batches_post_all(struct network *n)
+{
+    struct open_batch *b, *next;
+
+    for (b = n->open; b; b = next) {
+        next = b->next;
+        open_batch_hand_over(n, b, 0);
+    }
+}
+
+bool open_batches_are_free(const struct network *n)
+{
+    bool locked = false;
+
+    for (const struct open_batch *b = n->open; b; b = b->next)
+        locked |= atomic_load_explicit(&b->locked, memory_order_relaxed);
+    return !locked;
+}
+
+void open_batches_end(struct network *n)
+{
+    while (n->open) {
+        struct open_batch *b = n->open;
+        struct flight *flight = b->flight;
+        close_batch(b);
+        b->flight = NULL;
+        unlist_open(n, b);
+        records_give(n, b);
+        network_fail_flight(flight, GSHMEM_ERR_ABORTED);
+    }
+    while (n->spare_records) {
+        union record_memory *m = n->spare_records;
+        n->spare_records = m->next;
+        free(m);
+    }
+    free(n->open_to);
+    n->open_to = NULL;
+}
+
+/* ---- Adding, by a thread of the program ---- */
+
+/* With the network's lock held: the record of that PE; NULL: out of memory, and operations are
+ * requests of their own. */
+static struct open_batch *open_batch_make(struct network *n, struct pending *p, int pe)
+{
+    const size_t pes = (size_t)n->config.n_pes;
+    struct open_batch_table *table = atomic_load_explicit(&p->batches, memory_order_relaxed);
+    struct open_batch *b;
+
+    if (!n->open_to && !(n->open_to = calloc(pes, sizeof *n->open_to)))
+        return NULL;
+    if (!table) {
+        if (!(table = calloc(1, sizeof *table + pes * sizeof table->of[0])))
+            return NULL;
+        table->n_pes = n->config.n_pes;
+        /* release, and below: pair with the acquires in open_batch_add */
+        atomic_store_explicit(&p->batches, table, memory_order_release);
+    }
+    if ((b = atomic_load_explicit(&table->of[pe], memory_order_relaxed)) ||
+        !(b = calloc(1, sizeof *b)))
+        return b;
+    b->network = n;
+    b->pending = p;
+    b->pe = pe;
+    b->landing.landed = open_batch_landed;
+    atomic_store_explicit(&table->of[pe], b, memory_order_release);
+    return b;
+}
+
+static union batch_kind kind_of_request(const struct transport_request *r, size_t bytes)
+{
+    return batch_kind_of(r->kind, r->segment, r->amo, r->type, r->offset, bytes);
+}
+
+/* With the network's lock held, while something is in flight to the PE: begins a batch with this
+ * operation. False: there is no memory for it. */
+static bool open_batch_begin(struct network *n, struct open_batch *b,
+                             const struct transport_request *r, const void *value, size_t bytes)
+{
+    if (!(b->records = records_take(n)))
+        return false;
+    if (!(b->flight = network_take_off(n, b->pending, b->pe))) {
+        records_give(n, b);
+        return false;
+    }
+    open_batch_enter(b);
+    b->kind = kind_of_request(r, bytes);
+    b->most = OPEN_BATCH_BYTES / (BATCH_NUMBER_BYTES + (uint32_t)bytes);
+    open_batch_write(b, r->offset, value, bytes);
+    open_batch_leave(b);
+    list_open(n, b);
+    return true;
+}
+
+/* Adds the operation to the open batch, if it belongs there. */
+static bool open_batch_join(struct open_batch *b, const struct transport_request *r,
+                            const void *value, size_t bytes)
+{
+    return open_batch_add(b->pending, b->pe, kind_of_request(r, bytes), r->offset, value, bytes);
+}
+
+/* An operation that is to be a record. */
+struct small {
+    struct open_batch *b;
+    const struct transport_request *request;
+    const void *value;
+    size_t bytes;
+    bool is_record; /* it has become one of the open batch */
+    bool posted;    /* a batch was full, or of another kind, and has been posted */
+};
+
+/* With the network's lock held. TRANSPORT_FULL: it does not belong to the open batch, and there is
+ * no room to post that. */
+static gshmem_status_t open_batch_try(struct network *n, void *of)
+{
+    struct small *s = of;
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!s->b->flight)
+        return GSHMEM_OK;
+    s->is_record = open_batch_join(s->b, s->request, s->value, s->bytes);
+    if (!s->is_record && !(status = open_batch_hand_over(n, s->b, TRANSPORT_MORE)))
+        s->posted = true;
+    return status;
+}
+
+/* With the network's lock held. s->is_record is false if it has to be a request of its own. */
+static gshmem_status_t open_batch_make_record(struct network *n, struct small *s, const char *call)
+{
+    gshmem_status_t status = open_batch_try(n, s);
+
+    if (status == TRANSPORT_FULL)
+        status = network_when_there_is_room(n, s->request, call, open_batch_try, s);
+    if (!status && !s->is_record && s->b->flying)
+        s->is_record = open_batch_begin(n, s->b, s->request, s->value, s->bytes);
+    return status;
+}
+
+gshmem_status_t open_batch_post(struct network *n, struct pending *p,
+                                struct transport_request *request, const char *call)
+{
+    const bool put = request->kind == TRANSPORT_PUT;
+    struct small s = {.request = request,
+                      .value = put ? request->local : &request->operand,
+                      .bytes = put ? request->bytes : atomic_type_bytes(request->type)};
+    gshmem_status_t status = network_may_post(n, request->pe, call);
+
+    if (status)
+        return status;
+    if (!network_opens_batches(n))
+        return network_post(n, p, request, call);
+    network_enter(n);
+    if (!(s.b = open_batch_make(n, p, request->pe)))
+        return network_post_held(n, p, request, NULL, call);
+    status = open_batch_make_record(n, &s, call);
+    if (!status && !s.is_record) {
+        s.b->flying++;
+        if (!(status = network_post_held(n, p, request, &s.b->landing, call)))
+            return GSHMEM_OK;
+        mutex_take(&n->lock);
+        open_batch_landed(&s.b->landing, status); /* it was not posted */
+    }
+    if (n->due)
+        open_batches_post_due(n);
+    const bool drives = s.posted && ++n->batches_posted % POSTED_BETWEEN_ROUNDS == 0;
+    mutex_give(&n->lock);
+    if (drives)
+        network_drive_on(n);
+    return status;
+}
+
+gshmem_status_t open_batch_post_put(struct pending *p, int pe, unsigned segment, uint64_t offset,
+                                    const void *source, size_t bytes, const char *call)
+{
+    struct transport_request put = {
+        .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_LOOSE | TRANSPORT_MORE,
+        .pe = pe,
+        .segment = (uint8_t)segment,
+        .offset = offset,
+        .local = (void *)source,
+        .bytes = bytes,
+    };
+
+    return open_batch_post(job->network, p, &put, call);
+}
+
+/* ---- The end of a context ---- */
+
+void open_batches_free(struct pending *p)
+{
+    struct open_batch_table *table = atomic_load_explicit(&p->batches, memory_order_relaxed);
+
+    for (int pe = 0; table && pe < table->n_pes; pe++)
+        free(atomic_load_explicit(&table->of[pe], memory_order_relaxed));
+    free(table);
+    atomic_store_explicit(&p->batches, NULL, memory_order_relaxed);
+}
