@@ -12,6 +12,7 @@
 #include "ptx/integer.h"
 #include "ptx/real.h"
 #include "ptx/half.h"
+#include "ptx/bytes.h"
 #include "ptx/convert.h"
 #include "ptx/memory.h"
 #include "ptx/module.h"

@@ -18,7 +18,7 @@ SPACES = (
     "param::entry",
     "param::func",
 )
-ORDERS = ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio")
+ORDERS = ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile")
 SCOPES = ("cta", "cluster", "gpu", "sys")
 CACHES = (
     "ca",
@@ -45,13 +45,13 @@ HINT = "L2::cache_hint"  # with one operand more: advice
 VECTORS = ("v2", "v4", "v8")
 OPERATIONS = ("add", "and", "or", "xor", "min", "max", "exch", "cas", "inc", "dec")
 BYTE_TYPES = SETS["ANY"]
+ATOMIC_TYPES = BYTE_TYPES + SETS["HALF"]
 C_ORDER = {
     "relaxed": "RELAXED",
     "acquire": "ACQUIRE",
     "release": "RELEASE",
     "acq_rel": "ACQ_REL",
     "volatile": "RELAXED",
-    "mmio": "RELAXED",
     "": "RELAXED",
 }
 
@@ -91,6 +91,7 @@ def load(emitter, statement, found):
     parts, ops = without_hint(statement, found["parts"][:-1])
     how = sort(
         parts,
+        mmio=("mmio",),
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
@@ -103,6 +104,7 @@ def load(emitter, statement, found):
     if (
         not how
         or type_ not in BYTE_TYPES
+        or (how["mmio"] and (how["order"], how["scope"]) != ("relaxed", "sys"))
         or how["order"] in ("release", "acq_rel")
         or len(ops) != 2
     ):
@@ -138,6 +140,7 @@ def store(emitter, statement, found):
     parts, ops = without_hint(statement, found["parts"][:-1])
     how = sort(
         parts,
+        mmio=("mmio",),
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
@@ -150,6 +153,7 @@ def store(emitter, statement, found):
     if (
         not how
         or type_ not in BYTE_TYPES
+        or (how["mmio"] and (how["order"], how["scope"]) != ("relaxed", "sys"))
         or how["order"] in ("acquire", "acq_rel")
         or len(ops) != 2
     ):
@@ -178,10 +182,12 @@ def store(emitter, statement, found):
 
 def atomic(emitter, statement, found):
     """atom and red: the old value to the result, if there is one; or each of a vector."""
-    parts, ops = without_hint(statement, found["parts"][:-1])
+    parts, ops = without_hint(statement, found["parts"])
     reduces = statement.opcode.startswith("red")
+    type_ = next((part for part in parts if part in ATOMIC_TYPES), "")  # of vectors it stands first
     how = sort(
         parts,
+        type_=(type_,),
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
@@ -189,9 +195,9 @@ def atomic(emitter, statement, found):
         ftz=("noftz",),
         vector=VECTORS,
     )
-    if not how or not how["operation"] or how["order"] in ("weak", "volatile", "mmio"):
+    if not how or not how["operation"] or how["order"] in ("weak", "volatile"):
         return None
-    operation, type_ = how["operation"], found["T"]
+    operation = how["operation"]
     target = None if reduces else ops.pop(0)
     values = ops[1:]
     if len(values) != (2 if operation == "cas" else 1):
@@ -271,6 +277,11 @@ def fence(emitter, statement, found):
         )
     elif parts and parts[0] == "mbarrier_init":
         known = parts[1:] == ["release", "cluster"]
+    elif "sync_restrict::shared::cluster" in parts or "sync_restrict::shared::cta" in parts:
+        known = parts in (
+            ["acquire", "sync_restrict::shared::cluster", "cluster"],
+            ["release", "sync_restrict::shared::cta", "cluster"],
+        )
     else:
         known = sort(
             parts, order=("sc", "acq_rel", "acquire", "release"), scope=SCOPES

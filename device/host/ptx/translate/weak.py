@@ -39,7 +39,7 @@ def access(how, cached=()):
         words.append("PTX_STRONG")
     if how["order"] == "acquire":
         words.append("PTX_ACQUIRES")
-    if how["order"] == "mmio":
+    if how["mmio"]:
         words.append("PTX_MMIO")
     if not how["space"]:
         words.append("PTX_GENERIC")
