@@ -18,6 +18,7 @@
 #include "ptx/module.h"
 #include "ptx/mbarrier.h"
 #include "ptx/lanes.h"
+#include "ptx/matrix.h"
 #include "ptx/weak.h"
 
 #endif
