@@ -158,11 +158,12 @@ __global__ void copy_back(uint32_t *out, const uint32_t *in)
                      : "memory");
         asm volatile("cp.async.bulk.commit_group;");
         asm volatile("cp.async.bulk.wait_group %0;" ::"n"(0) : "memory");
-        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], %2;" ::
-                         "l"(out),
-                     "r"(shared_address(tile)), "r"((uint32_t)sizeof tile)
-                     : "memory");
-        asm volatile("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;" ::: "memory");
+        asm volatile(
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], %2;" ::"l"(out),
+            "r"(shared_address(tile)), "r"((uint32_t)sizeof tile)
+            : "memory");
+        asm volatile("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;" ::
+                         : "memory");
     }
 }
 
@@ -177,10 +178,11 @@ __global__ void copy_async(uint32_t *out, const uint32_t *in)
     __shared__ alignas(16) uint32_t tile[2][4 * THREADS];
     const uint32_t place = 4 * threadIdx.x, valid = threadIdx.x % 3 * 8;
 
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\n\tcp.async.commit_group;" ::
-                     "r"(shared_address(&tile[0][place])),
-                 "l"(in + place), "r"(valid)
-                 : "memory");
+    asm volatile(
+        "cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\n\tcp.async.commit_group;" ::"r"(
+            shared_address(&tile[0][place])),
+        "l"(in + place), "r"(valid)
+        : "memory");
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %0, 0;\n\t"
                  "@p cp.async.ca.shared.global [%1], [%2], 4;\n\t"
                  "@!p st.shared.u32 [%1], 7;\n\t}" ::"r"(threadIdx.x % 2),
@@ -222,9 +224,10 @@ __global__ void cluster(uint32_t *out, const uint32_t *in)
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
                  : "=r"(remote)
                  : "r"(shared_address(&barrier)), "r"(rank));
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(at),
-                 "r"(in[threadIdx.x]), "r"(remote)
-                 : "memory");
+    asm volatile(
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(at),
+        "r"(in[threadIdx.x]), "r"(remote)
+        : "memory");
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
                  : "=r"(at)
                  : "r"(shared_address(&cell[THREADS])), "r"(rank));
@@ -327,7 +330,8 @@ __global__ void bits(uint32_t *out, const uint32_t *in)
     asm("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(both) : "r"(a), "r"(b), "r"(mixed));
     asm("shf.l.wrap.b32 %0, %1, %2, %3;" : "=r"(turned) : "r"(a), "r"(b), "r"(threadIdx.x));
     asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(dot) : "r"(a), "r"(b), "r"(5));
-    asm("{\n\t.reg .u32 t1;\n\tadd.cc.u32 t1, %2, %3;\n\taddc.u32 %1, %2, 0;\n\tmov.u32 %0, t1;\n\t}"
+    asm("{\n\t.reg .u32 t1;\n\tadd.cc.u32 t1, %2, %3;\n\taddc.u32 %1, %2, 0;\n\tmov.u32 %0, "
+        "t1;\n\t}"
         : "=r"(low), "=r"(high)
         : "r"(a), "r"(b));
     asm volatile("{\n\t"
@@ -343,8 +347,8 @@ __global__ void bits(uint32_t *out, const uint32_t *in)
                  "}"
                  : "+r"(count)
                  : "r"(a));
-    out[threadIdx.x] = first + 3 * mixed + 5 * both + 7 * turned + 11 * dot + 13 * low + 17 * high +
-                       19 * count;
+    out[threadIdx.x] =
+        first + 3 * mixed + 5 * both + 7 * turned + 11 * dot + 13 * low + 17 * high + 19 * count;
 }
 
 static uint32_t want_bits(int t, const uint32_t *in)
@@ -471,7 +475,8 @@ __global__ void ends(uint32_t *out, const uint32_t *)
     int64_t clock;
 
     out[threadIdx.x] = 5;
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ge.u32 p, %0, 64;\n\t@p exit;\n\t}" ::"r"(threadIdx.x));
+    asm volatile(
+        "{\n\t.reg .pred p;\n\tsetp.ge.u32 p, %0, 64;\n\t@p exit;\n\t}" ::"r"(threadIdx.x));
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(before));
     asm volatile("mov.u64 %0, %%clock64;" : "=l"(clock));
     asm volatile("nanosleep.u32 %0;" ::"r"(1000));

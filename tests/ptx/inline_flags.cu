@@ -8,10 +8,10 @@
 enum { SLOTS = 4, TOKEN = 128, LANES = 32, EMPTY = 0x80000000 };
 
 struct places {
-    uint32_t *tokens;  /* [SLOTS][TOKEN] */
-    int *count;        /* of tokens that have come */
-    uint32_t *beside;  /* [LANES][4]: data, flag, data, flag */
-    uint32_t *cells;   /* [LANES][4], EMPTY where nothing has come */
+    uint32_t *tokens; /* [SLOTS][TOKEN] */
+    int *count;       /* of tokens that have come */
+    uint32_t *beside; /* [LANES][4]: data, flag, data, flag */
+    uint32_t *cells;  /* [LANES][4], EMPTY where nothing has come */
     int *arrived;
     uint64_t *taken;
 };
@@ -47,13 +47,12 @@ static __device__ void meet(const struct job *job, int round)
 {
     __syncthreads();
     if (threadIdx.x == 0) {
-        int before;
         asm volatile("fence.acq_rel.sys;" ::: "memory");
-        asm volatile("atom.add.release.sys.global.s32 %0, [%1], %2;"
-                     : "=r"(before)
-                     : "l"(job->theirs.arrived), "r"(1)
-                     : "memory");
-        (void)before;
+        asm volatile(
+            "{\n\t.reg .s32 before;\n\t"
+            "atom.add.release.sys.global.s32 before, [%0], %1;\n\t}" ::"l"(job->theirs.arrived),
+            "r"(1)
+            : "memory");
         while (load_acquire(job->mine.arrived) < round)
             ;
     }
@@ -111,10 +110,10 @@ __global__ void beside(struct job job, int rounds, struct found *found)
     for (int r = 1; r <= rounds; r++) {
         const uint32_t x = word_of(job.me, r, lane);
         uint32_t a, f, b, g;
-        asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %2};" ::"l"(job.theirs.beside +
-                                                                              4 * lane),
-                     "r"(x), "r"(r), "r"(~x)
-                     : "memory");
+        asm volatile(
+            "st.volatile.global.v4.u32 [%0], {%1, %2, %3, %2};" ::"l"(job.theirs.beside + 4 * lane),
+            "r"(x), "r"(r), "r"(~x)
+            : "memory");
         do
             asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                          : "=r"(a), "=r"(f), "=r"(b), "=r"(g)
@@ -125,7 +124,7 @@ __global__ void beside(struct job job, int rounds, struct found *found)
         EXPECT(found, a ^ b, ~0u);
 
         asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %1, %2};" ::"l"(job.theirs.cells +
-                                                                                 4 * lane),
+                                                                                  4 * lane),
                      "r"(x), "r"(r)
                      : "memory");
         do

@@ -193,8 +193,8 @@ template <class T> static int try_all(const T *in, int functions, const char *ty
 int main(void)
 {
     static const double first[] = {0, -0.0, 1, -1, 0.5, 2, INFINITY, -INFINITY, NAN, 1e-300};
-    static const uint64_t edge[] = {0, 1, 2, UINT64_MAX, UINT64_C(1) << 63, UINT32_MAX,
-                                    UINT64_C(1) << 32};
+    static const uint64_t edge[] = {
+        0, 1, 2, UINT64_MAX, UINT64_C(1) << 63, UINT32_MAX, UINT64_C(1) << 32};
     static double doubles[VALUES];
     static float floats[VALUES];
     static uint64_t words[VALUES];

@@ -86,6 +86,12 @@ def plain(order):
     return order in ("", "weak")
 
 
+def is_one_access(how, bits):
+    """Whether a vector with an order is one access, as on GPUs: programs rely on it that have data
+    beside flags, although PTX does not promise it."""
+    return bool(how["vector"]) and not plain(how["order"]) and bits in (64, 128)
+
+
 def load(emitter, statement, found):
     """ld, ldu: one value or a vector, plain or with an order."""
     parts, ops = without_hint(statement, found["parts"][:-1])
@@ -119,7 +125,14 @@ def load(emitter, statement, found):
     delayed = weak.applies(emitter, how["space"])
     if delayed:
         text += weak.load(how, len(targets), width)
-    for i, _ in enumerate(targets if not delayed else []):
+    whole = width * len(targets)
+    is_one = not delayed and is_one_access(how, whole)
+    if is_one:
+        text += f" const u{whole} all = ptx_ld_order_{whole}(at, __ATOMIC_{order});"
+        text += "".join(
+            f" const u{width} v{i} = (u{width})(all >> {i * width});" for i in range(len(targets))
+        )
+    for i, _ in enumerate(targets if not delayed and not is_one else []):
         where = f"at + {i * width // 8}"
         text += f" const u{width} v{i} = " + (
             f"ptx_ld_{width}({where});"
@@ -167,9 +180,10 @@ def store(emitter, statement, found):
         text += f' const u{width} v{i} = {emitter.read(value, f"b{width}")};'
     if weak.applies(emitter, how["space"]):
         return text + weak.store(how, len(values), width) + " }"
-    if not plain(how["order"]) and width * len(values) == 128 and width >= 32:
-        whole = " | ".join(f"(u128)v{i} << {i * width}" for i in range(len(values)))
-        return text + f" ptx_st_order_128(at, {whole}, __ATOMIC_{order}); }}"
+    whole = width * len(values)
+    if is_one_access(how, whole):
+        all_ = " | ".join(f"(u{whole})v{i} << {i * width}" for i in range(len(values)))
+        return text + f" ptx_st_order_{whole}(at, {all_}, __ATOMIC_{order}); }}"
     for i, _ in enumerate(values):
         where = f"at + {i * width // 8}"
         text += (
