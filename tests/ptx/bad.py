@@ -21,7 +21,19 @@ CASES = {
     "nothing": ("hello\n", ":1: error: "),
     "unknown": (
         HEADER + BODY + "    frob.s32 %r1, %r2;\n" * 3 + "}\n",
-        ":7: error: frob.s32: .*3 times, first here",
+        ":7: error: frob.s32: .*it has none of this name; it is there 3 times, first here",
+    ),
+    "another form": (
+        HEADER + BODY + "    cvt.rs.f16x2.f32 %r1, %r2;\n}\n",
+        ":7: error: cvt.rs.f16x2.f32: .*it knows cvt.r",
+    ),
+    "a family": (
+        HEADER + BODY + "    wgmma.fence.sync.aligned;\n}\n",
+        ":7: error: wgmma.fence.sync.aligned: .*of matrices there are mma.sync m16n8",
+    ),
+    "copy by a tensor map": (
+        HEADER + BODY + "    cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%r1], [%r2];\n}\n",
+        ":7: error: cp.async.bulk.tensor.2d.global.shared::cta.bulk_group: .*without tensor maps",
     ),
     "modifier": (
         HEADER + BODY + "    add.rn.s32 %r1, %r2, %r3;\n}\n",

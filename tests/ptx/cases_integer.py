@@ -155,6 +155,20 @@ for T in WORDS:
             U,
             lambda a, b, c, e, f=f, N=N: f(f(a, e), f(f(c, e), f(a, b) >> N & 1) >> N & 1),
         )
+    # Sums and differences have one flag, which is 1 after a difference that has borrowed nothing,
+    # as nvcc's own division of 128 bits takes it.
+    add(
+        f"sub.cc.{T} {{d}}, {{a}}, {{b}};\n    addc.{T} {{d}}, {{c}}, {{e}}",
+        [U] * 4,
+        U,
+        lambda a, b, c, e: c + e + (a >= b),
+    )
+    add(
+        f"add.cc.{T} {{d}}, {{a}}, {{b}};\n    subc.{T} {{d}}, {{c}}, {{e}}",
+        [U] * 4,
+        U,
+        lambda a, b, c, e, N=N: c - e - 1 + (a + b >> N),
+    )
     for part, of in {"lo": lambda p, N=N: p, "hi": lambda p, N=N: p >> N}.items():
         add(
             f"mad.{part}.cc.{T} {{d}}, {{a}}, {{b}}, {{c}};\n    addc.{T} {{d}}, {{d}}, {{e}}",

@@ -8,6 +8,7 @@ instructions.py LIBRARY --planted  with an error planted in each row: some case 
 import sys
 
 from cases_bits import CASES as INTEGER  # with those of cases_integer
+from cases_bytes import CASES as BYTES
 from cases_convert import CASES as REAL  # with those of cases_real
 from machine import HEADER, Machine, first_mistake, kernel, translator
 
@@ -16,7 +17,7 @@ sys.path.insert(0, translator())
 from patterns import Table  # pylint: disable=wrong-import-position
 import table  # pylint: disable=wrong-import-position
 
-CASES = INTEGER + REAL
+CASES = INTEGER + REAL + BYTES
 
 
 def opcodes(case):

@@ -15,12 +15,13 @@ from kernels_barriers import KERNELS as BARRIERS
 from kernels_functions import KERNELS as FUNCTIONS
 from kernel import NOT_IN_STEP
 from kernels_lanes import KERNELS as LANES
+from kernels_matrix import KERNELS as MATRIX
 from kernels_memory import KERNELS as MEMORY
 from kernels_names import KERNELS as NAMES
 from kernels_warps import KERNELS as WARPS
 from machine import HEADER, Machine
 
-KERNELS = NAMES + BARRIERS + FUNCTIONS + ASYNC + LANES + MEMORY + WARPS
+KERNELS = NAMES + BARRIERS + FUNCTIONS + ASYNC + LANES + MATRIX + MEMORY + WARPS
 PATIENCE = 30  # seconds, for one kernel
 UNTOUCHED = 0xAAAAAAAA
 

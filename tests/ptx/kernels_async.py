@@ -269,6 +269,23 @@ last:
         + shared("bulk_second", 4)
         + ".global .align 16 .b32 bulk_back[4];\n",
     ),
+    Kernel(  # to the blocks of a mask: there is one
+        "copy_bulk_multicast",
+        lambda t: 22 + 1000,
+        begin("cast_barrier", 1)
+        + f"""
+    mov.u64 %l2, async_words;
+    mov.u16 %h1, 1;
+    mbarrier.arrive.expect_tx.shared::cta.b64 %l1, [cast_barrier], 16;
+    cp.async.bulk.shared::cluster.global.{TX}.multicast::cluster.L2::cache_hint
+        [cast_to], [%l2], 16, [cast_barrier], %h1, %l3;
+    mbarrier.test_wait.parity.shared::cta.b64 %p1, [cast_barrier], 0;
+    ld.shared.u32 %d, [cast_to+4];
+    @%p1 add.u32 %d, %d, 1000;
+""",
+        1,
+        barrier("cast_barrier") + shared("cast_to", 4),
+    ),
     Kernel(
         "copy_bulk_of_20_bytes",
         None,

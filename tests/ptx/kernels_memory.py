@@ -189,7 +189,7 @@ KERNELS += [
     mov.b32 %a6, 0x3c004000;
     mov.b32 %a7, 0x40003c00;
     st.global.v2.b32 [memory_global], {%a6, %a6};
-    red.global.max.noftz.v2.f16x2 [memory_global], {%a7, %a6};
+    red.global.v2.f16x2.max.noftz [memory_global], {%a7, %a6};
     ld.global.v2.b32 {%a3, %a4}, [memory_global];
     xor.b32 %a5, %a3, 0x40004000;
     or.b32 %d, %d, %a5;
@@ -267,7 +267,7 @@ for TYPE, WANT in {
     "s16": 0xFFFFF3F4,
     "b32": 0x8182F3F4,
 }.items():
-    for HOW in ("", ".volatile", ".relaxed.sys", ".acquire.gpu"):
+    for HOW in ("", ".volatile", ".relaxed.sys", ".acquire.gpu", ".mmio.relaxed.sys"):
         access(
             f"ld_{TYPE}{HOW}".replace(".", "_"),
             BEGIN,
@@ -275,7 +275,7 @@ for TYPE, WANT in {
             WANT,
         )
 for TYPE, WANT in {"u8": 0x818200F4, "b16": 0x8182FFF4, "u32": 0x00FFFFF4}.items():
-    for HOW in ("", ".volatile", ".relaxed.cta", ".release.sys"):
+    for HOW in ("", ".volatile", ".relaxed.cta", ".release.sys", ".mmio.relaxed.sys"):
         AT = "memory_global" if TYPE != "u8" else "memory_global+1"
         access(
             f"st_{TYPE}{HOW}".replace(".", "_"),

@@ -12,11 +12,13 @@
 #include "ptx/integer.h"
 #include "ptx/real.h"
 #include "ptx/half.h"
+#include "ptx/bytes.h"
 #include "ptx/convert.h"
 #include "ptx/memory.h"
 #include "ptx/module.h"
 #include "ptx/mbarrier.h"
 #include "ptx/lanes.h"
+#include "ptx/matrix.h"
 #include "ptx/weak.h"
 
 #endif

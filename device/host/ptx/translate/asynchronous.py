@@ -145,15 +145,19 @@ def copy_bulk(emitter, statement, found):
     if "L2::cache_hint" in found["parts"]:
         ops.pop()
     to_shared = parts[:1] in (["shared::cluster"], ["shared::cta"])
+    only = ""
+    if parts[-1:] == ["multicast::cluster"]:  # to blocks by a mask: there is one, with the number 0
+        parts, only = parts[:-1], f'if ({emitter.read(ops.pop(), "b16")} & 1) '
+        to_shared = to_shared and parts[1:2] == ["global"]
     if to_shared and parts[1:] in (["global", COMPLETES], ["shared::cta", COMPLETES]):
         if len(ops) != 4:
             return None
         source = emitter.address(ops[1], "global" if parts[1] == "global" else "shared")
         size = emitter.read(ops[2], "u32")
         done = f"ptx_copy_bulk({address(emitter, ops[0])}, {source}, {size}, {HERE});"
-        return f"{done} {completes(emitter, ops[3], size)}"
+        return f"{only}{{ {done} {completes(emitter, ops[3], size)} }}"
     masked = parts[3:] == ["cp_mask"]
-    if parts[:3] != ["global", "shared::cta", "bulk_group"] or len(parts) > 3 + masked:
+    if only or parts[:3] != ["global", "shared::cta", "bulk_group"] or len(parts) > 3 + masked:
         return None
     if len(ops) != 3 + masked:
         return None
@@ -285,7 +289,7 @@ ROWS = [
     Row("cp.async.bulk.wait_group.read", "a", nothing),
     Row("cp.async.bulk.prefetch.L2.global", "at a", nothing),
     Row("cp.async.bulk.prefetch.L2.global.L2::cache_hint", "at a hint", nothing),
-    Row("cp.async.bulk.*", "at from a b? c?", copy_bulk),
+    Row("cp.async.bulk.*", "at from a b? c? hint?", copy_bulk),
     Row("cp.reduce.async.bulk.*", "at from a b? c?", reduce_bulk),
     Row("cp.async.*", "at from a b? c?", copy),
     Row("st.async.*", "at a barrier?", store_async),

@@ -18,7 +18,7 @@ SPACES = (
     "param::entry",
     "param::func",
 )
-ORDERS = ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio")
+ORDERS = ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile")
 SCOPES = ("cta", "cluster", "gpu", "sys")
 CACHES = (
     "ca",
@@ -45,13 +45,13 @@ HINT = "L2::cache_hint"  # with one operand more: advice
 VECTORS = ("v2", "v4", "v8")
 OPERATIONS = ("add", "and", "or", "xor", "min", "max", "exch", "cas", "inc", "dec")
 BYTE_TYPES = SETS["ANY"]
+ATOMIC_TYPES = BYTE_TYPES + SETS["HALF"]
 C_ORDER = {
     "relaxed": "RELAXED",
     "acquire": "ACQUIRE",
     "release": "RELEASE",
     "acq_rel": "ACQ_REL",
     "volatile": "RELAXED",
-    "mmio": "RELAXED",
     "": "RELAXED",
 }
 
@@ -86,11 +86,18 @@ def plain(order):
     return order in ("", "weak")
 
 
+def is_one_access(how, bits):
+    """Whether a vector with an order is one access, as on GPUs: programs rely on it that have data
+    beside flags, although PTX does not promise it."""
+    return bool(how["vector"]) and not plain(how["order"]) and bits in (64, 128)
+
+
 def load(emitter, statement, found):
     """ld, ldu: one value or a vector, plain or with an order."""
     parts, ops = without_hint(statement, found["parts"][:-1])
     how = sort(
         parts,
+        mmio=("mmio",),
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
@@ -103,6 +110,7 @@ def load(emitter, statement, found):
     if (
         not how
         or type_ not in BYTE_TYPES
+        or (how["mmio"] and (how["order"], how["scope"]) != ("relaxed", "sys"))
         or how["order"] in ("release", "acq_rel")
         or len(ops) != 2
     ):
@@ -117,7 +125,14 @@ def load(emitter, statement, found):
     delayed = weak.applies(emitter, how["space"])
     if delayed:
         text += weak.load(how, len(targets), width)
-    for i, _ in enumerate(targets if not delayed else []):
+    whole = width * len(targets)
+    is_one = not delayed and is_one_access(how, whole)
+    if is_one:
+        text += f" const u{whole} all = ptx_ld_order_{whole}(at, __ATOMIC_{order});"
+        text += "".join(
+            f" const u{width} v{i} = (u{width})(all >> {i * width});" for i in range(len(targets))
+        )
+    for i, _ in enumerate(targets if not delayed and not is_one else []):
         where = f"at + {i * width // 8}"
         text += f" const u{width} v{i} = " + (
             f"ptx_ld_{width}({where});"
@@ -138,6 +153,7 @@ def store(emitter, statement, found):
     parts, ops = without_hint(statement, found["parts"][:-1])
     how = sort(
         parts,
+        mmio=("mmio",),
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
@@ -150,6 +166,7 @@ def store(emitter, statement, found):
     if (
         not how
         or type_ not in BYTE_TYPES
+        or (how["mmio"] and (how["order"], how["scope"]) != ("relaxed", "sys"))
         or how["order"] in ("acquire", "acq_rel")
         or len(ops) != 2
     ):
@@ -163,9 +180,10 @@ def store(emitter, statement, found):
         text += f' const u{width} v{i} = {emitter.read(value, f"b{width}")};'
     if weak.applies(emitter, how["space"]):
         return text + weak.store(how, len(values), width) + " }"
-    if not plain(how["order"]) and width * len(values) == 128 and width >= 32:
-        whole = " | ".join(f"(u128)v{i} << {i * width}" for i in range(len(values)))
-        return text + f" ptx_st_order_128(at, {whole}, __ATOMIC_{order}); }}"
+    whole = width * len(values)
+    if is_one_access(how, whole):
+        all_ = " | ".join(f"(u{whole})v{i} << {i * width}" for i in range(len(values)))
+        return text + f" ptx_st_order_{whole}(at, {all_}, __ATOMIC_{order}); }}"
     for i, _ in enumerate(values):
         where = f"at + {i * width // 8}"
         text += (
@@ -178,10 +196,12 @@ def store(emitter, statement, found):
 
 def atomic(emitter, statement, found):
     """atom and red: the old value to the result, if there is one; or each of a vector."""
-    parts, ops = without_hint(statement, found["parts"][:-1])
+    parts, ops = without_hint(statement, found["parts"])
     reduces = statement.opcode.startswith("red")
+    type_ = next((part for part in parts if part in ATOMIC_TYPES), "")  # of vectors it stands first
     how = sort(
         parts,
+        type_=(type_,),
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
@@ -189,9 +209,9 @@ def atomic(emitter, statement, found):
         ftz=("noftz",),
         vector=VECTORS,
     )
-    if not how or not how["operation"] or how["order"] in ("weak", "volatile", "mmio"):
+    if not how or not how["operation"] or how["order"] in ("weak", "volatile"):
         return None
-    operation, type_ = how["operation"], found["T"]
+    operation = how["operation"]
     target = None if reduces else ops.pop(0)
     values = ops[1:]
     if len(values) != (2 if operation == "cas" else 1):
@@ -271,6 +291,11 @@ def fence(emitter, statement, found):
         )
     elif parts and parts[0] == "mbarrier_init":
         known = parts[1:] == ["release", "cluster"]
+    elif "sync_restrict::shared::cluster" in parts or "sync_restrict::shared::cta" in parts:
+        known = parts in (
+            ["acquire", "sync_restrict::shared::cluster", "cluster"],
+            ["release", "sync_restrict::shared::cta", "cluster"],
+        )
     else:
         known = sort(
             parts, order=("sc", "acq_rel", "acquire", "release"), scope=SCOPES

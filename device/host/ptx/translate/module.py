@@ -7,6 +7,7 @@ import struct
 
 import asynchronous
 import control
+import matrix
 import memory
 import table
 from emit import Emitter, Symbol, c_name, element_bytes, parameter_offsets
@@ -14,7 +15,7 @@ from patterns import Table
 from reader import PtxError, Reader, Scope, Statement, Variable, number_of
 
 SHARED_MAX = 227 << 10
-TABLE = Table(table.ROWS + asynchronous.ROWS + memory.ROWS + control.ROWS)
+TABLE = Table(table.ROWS + asynchronous.ROWS + memory.ROWS + matrix.ROWS + control.ROWS)
 
 
 class ModuleEmitter(Emitter):

@@ -217,7 +217,9 @@ def convert(emitter, statement, found):
         return None
     options = set(parts[:-2])
     rounding = next((p for p in parts[:-2] if p in ROUNDING + INTEGRAL), None)
-    if not options <= set(ROUNDING + INTEGRAL + ("ftz", "sat", "relu")):
+    if not options <= set(ROUNDING + INTEGRAL + ("ftz", "sat", "relu", "satfinite")):
+        return None
+    if "satfinite" in options and (to not in ("f16", "bf16", "tf32") or from_ != "f32"):
         return None
     text = converted(emitter.read(ops[1], from_), to, from_, rounding, options)
     return text and emitter.write(ops[0], "b32" if to == "tf32" else to, text)
@@ -265,7 +267,7 @@ def to_real(value, to, from_, rounding, options):
         value = f"ptx_{to}_of_{from_}_{rounding}({value})"
         if to == "f32":
             value = flushed(to, value, "ftz" in options)
-    for option in ("sat", "relu"):
+    for option in ("sat", "satfinite", "relu"):
         if option in options:
             value = f"ptx_{option}_{to}({value})"
     return value
@@ -276,6 +278,44 @@ def convert_pair(emitter, statement, _):
     parts, ops = statement.opcode.split(".")[1:], statement.operands
     to = parts[-2][:-2]
     high, low = (f'ptx_{to}_of_f32_{parts[0]}({emitter.read(op, "f32")})' for op in ops[1:3])
-    if "relu" in parts:
-        high, low = (f"ptx_relu_{to}({text})" for text in (high, low))
+    for option in ("satfinite", "relu"):
+        if option in parts:
+            high, low = (f"ptx_{option}_{to}({text})" for text in (high, low))
     return emitter.write(ops[0], "b32", f"(u32){high} << 16 | {low}")
+
+
+def convert_to_bytes(emitter, statement, found):
+    """cvt of two f32, or of a pair of halves, to two numbers of 8 bits: the first operand is the
+    upper one."""
+    ops, to = statement.operands, found["bytes2"][:-2]
+    if found["T"] == "f32":
+        texts = [emitter.read(op, "f32") for op in ops[1:3]]
+    else:
+        pair = emitter.read(ops[1], "b32")
+        texts = [f"ptx_f32_of_f16((u16)({pair} >> {shift}))" for shift in (16, 0)]
+    texts = [f"ptx_{to}_of_f64({text})" for text in texts]
+    if "relu" in found:
+        texts = [f"ptx_relu_byte({text})" for text in texts]
+    return emitter.write(ops[0], "b16", f"{texts[0]} << 8 | {texts[1]}")
+
+
+def convert_from_bytes(emitter, statement, found):
+    """cvt of two numbers of 8 bits to a pair of halves."""
+    ops, from_ = statement.operands, found["T"][:-2]
+    pair = emitter.read(ops[1], "b16")
+    high, low = (f"ptx_f16_of_{from_}((u16)({text}))" for text in (f"{pair} >> 8", f"{pair} & 0xff"))
+    if "relu" in found:
+        high, low = (f"ptx_relu_f16({text})" for text in (high, low))
+    return emitter.write(ops[0], "b32", f"(u32){high} << 16 | {low}")
+
+
+def logic(emitter, statement, found):
+    """lop3 with a predicate: whether the result is not 0, combined with another predicate."""
+    ops = statement.operands
+    if ops[0].kind != "pair":
+        return None
+    first, second = ops[0].parts
+    values = ", ".join(emitter.read(op, "b32") for op in ops[1:4])
+    text = f'{{ const u32 all = ptx_lop3({values}, {emitter.read(ops[4], "u32")}); '
+    text += f'const u8 with = {emitter.read(ops[5], "pred")}; ' + emitter.write(first, "b32", "all")
+    return text + " " + emitter.write(second, "pred", f'(all != 0) {COMBINE[found["bool"]]} with') + " }"

@@ -2,7 +2,18 @@
 control are in memory.py and control.py; patterns.py says how a row is written."""
 
 from patterns import Row
-from special import compare, compare_set, convert, convert_pair, move, permute, select
+from special import (
+    compare,
+    compare_set,
+    convert,
+    convert_from_bytes,
+    convert_pair,
+    convert_to_bytes,
+    logic,
+    move,
+    permute,
+    select,
+)
 
 INTEGER = [
     Row("add.@INT", "d a b", "a + b"),
@@ -13,8 +24,8 @@ INTEGER = [
     Row("addc.cc.@INT4", "d a b", "ptx_add_cc_u$N(a, b, cc, &cc)"),
     Row("sub.@INT", "d a b", "a - b"),
     Row("sub.sat.s32", "d a b", "ptx_sat_s32((s64)a - b)"),
-    Row("sub.cc.@INT4", "d a b", "ptx_sub_cc_u$N(a, b, 0, &cc)"),
-    Row("subc.@INT4", "d a b", "a - b - cc"),
+    Row("sub.cc.@INT4", "d a b", "ptx_sub_cc_u$N(a, b, 1, &cc)"),
+    Row("subc.@INT4", "d a b", "a - b - !cc"),
     Row("subc.cc.@INT4", "d a b", "ptx_sub_cc_u$N(a, b, cc, &cc)"),
     Row("mul.lo.@INT", "d a b", "a * b"),
     Row("mul.hi.@INT", "d a b", "ptx_mul_hi_$T(a, b)"),
@@ -89,6 +100,7 @@ LOGIC = [
     Row("xor.pred", "d a b", "a ^ b"),
     Row("not.pred", "d a", "!a"),
     Row("lop3.b32", "d a b c e:u32", "ptx_lop3(a, b, c, e)"),
+    Row("lop3.@BOOL.b32", "d a b c e:u32 q:pred", logic),
     Row("shl.@BITS", "d a b:u32", "ptx_shl_$T(a, b)"),
     Row("shr.@BITS", "d a b:u32", "ptx_shr_u$N(a, b)"),
     Row("shr.@INT", "d a b:u32", "ptx_shr_$T(a, b)"),
@@ -137,6 +149,24 @@ REAL = [
         "max{.ftz}.xorsign.abs.f32",
         "d a b",
         "ptx_xorsign_f32(ptx_max_f32($ftz(ptx_abs_f32(a)), $ftz(ptx_abs_f32(b))), a, b)",
+    ),
+    Row(
+        "min{.ftz}.NaN.xorsign.abs.f32",
+        "d a b",
+        "ptx_xorsign_f32(ptx_min_nan_f32($ftz(ptx_abs_f32(a)), $ftz(ptx_abs_f32(b))), a, b)",
+    ),
+    Row(
+        "max{.ftz}.NaN.xorsign.abs.f32",
+        "d a b",
+        "ptx_xorsign_f32(ptx_max_nan_f32($ftz(ptx_abs_f32(a)), $ftz(ptx_abs_f32(b))), a, b)",
+    ),
+    Row("add{.@RND}{.ftz}.f32x2", "d:b64 a:b64 b:b64", "$ftz(ptx_add_f32x2$rnd($ftz(a), $ftz(b)))"),
+    Row("sub{.@RND}{.ftz}.f32x2", "d:b64 a:b64 b:b64", "$ftz(ptx_sub_f32x2$rnd($ftz(a), $ftz(b)))"),
+    Row("mul{.@RND}{.ftz}.f32x2", "d:b64 a:b64 b:b64", "$ftz(ptx_mul_f32x2$rnd($ftz(a), $ftz(b)))"),
+    Row(
+        "fma.@RND{.ftz}.f32x2",
+        "d:b64 a:b64 b:b64 c:b64",
+        "$ftz(ptx_fma_f32x2$rnd($ftz(a), $ftz(b), $ftz(c)))",
     ),
     Row("add{.@RND}.f64", "d a b", "ptx_add_f64$rnd(a, b)"),
     Row("sub{.@RND}.f64", "d a b", "ptx_sub_f64$rnd(a, b)"),
@@ -191,10 +221,13 @@ COMPARE = [
 MOVE = [
     Row("mov.@ANY", "d a", move),
     Row("mov.pred", "d a", "a"),
-    Row("cvt.rn{.relu}.f16x2.f32", "d:b32 a:f32 b:f32", convert_pair),
-    Row("cvt.rz{.relu}.f16x2.f32", "d:b32 a:f32 b:f32", convert_pair),
-    Row("cvt.rn{.relu}.bf16x2.f32", "d:b32 a:f32 b:f32", convert_pair),
-    Row("cvt.rz{.relu}.bf16x2.f32", "d:b32 a:f32 b:f32", convert_pair),
+    Row("cvt.rn{.relu}{.satfinite}.f16x2.f32", "d:b32 a:f32 b:f32", convert_pair),
+    Row("cvt.rz{.relu}{.satfinite}.f16x2.f32", "d:b32 a:f32 b:f32", convert_pair),
+    Row("cvt.rn{.relu}{.satfinite}.bf16x2.f32", "d:b32 a:f32 b:f32", convert_pair),
+    Row("cvt.rz{.relu}{.satfinite}.bf16x2.f32", "d:b32 a:f32 b:f32", convert_pair),
+    Row("cvt.rn.satfinite{.relu}.@BYTES2.f32", "d:b16 a:f32 b:f32", convert_to_bytes),
+    Row("cvt.rn.satfinite{.relu}.@BYTES2.f16x2", "d:b16 a:b32", convert_to_bytes),
+    Row("cvt.rn{.relu}.f16x2.@BYTES2", "d:b32 a:b16", convert_from_bytes),
     Row("cvt.pack.sat.s16.s32", "d:b32 a:s32 b:s32", "ptx_pack_s16(a, b)"),
     Row("cvt.pack.sat.u16.s32", "d:b32 a:s32 b:s32", "ptx_pack_u16(a, b)"),
     Row("cvt.pack.sat.s8.s32.b32", "d:b32 a:s32 b:s32 c:b32", "ptx_pack_s8(a, b, c)"),

@@ -11,6 +11,9 @@ SCOPES = {
 # Memory of the thread's own, and constants, are as they are.
 OWN = ("local", "const", "param", "param::entry", "param::func")
 
+# What looks at memory itself, as it is then.
+WHOLE = ("cp", "multimem", "ldmatrix", "stmatrix", "movmatrix", "mma")
+
 SETTLE = "gshmem_host_ptx_weak_settle(weak);"
 FLUSH = "gshmem_host_ptx_weak_flush(weak);"
 END = "gshmem_host_ptx_weak_end(weak);"
@@ -39,7 +42,7 @@ def access(how, cached=()):
         words.append("PTX_STRONG")
     if how["order"] == "acquire":
         words.append("PTX_ACQUIRES")
-    if how["order"] == "mmio":
+    if how["mmio"]:
         words.append("PTX_MMIO")
     if not how["space"]:
         words.append("PTX_GENERIC")
@@ -101,7 +104,7 @@ def fence(opcode, parts):
 def around(opcode):
     """What comes before and after other instructions."""
     first = opcode.split(".")[0]
-    if opcode.startswith(("st.async", "red.async")) or first in ("cp", "multimem"):
+    if opcode.startswith(("st.async", "red.async")) or first in WHOLE:
         return FLUSH, "gshmem_host_ptx_weak_wrote(weak);"
     if first in ("bar", "barrier", "mbarrier"):
         return SETTLE, acquire("cta")

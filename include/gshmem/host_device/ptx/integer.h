@@ -17,6 +17,7 @@ static inline s32 ptx_relu_s32(s32 x)
 
 /* --- Carry --- */
 
+/* One flag for sums and differences: it is 1 after a difference that has borrowed nothing. */
 #define PTX_CARRY(T)                                                                               \
     static inline T ptx_add_cc_##T(T a, T b, u32 carry, u32 *cc)                                   \
     {                                                                                              \
@@ -26,13 +27,9 @@ static inline s32 ptx_relu_s32(s32 x)
         *cc = out;                                                                                 \
         return all;                                                                                \
     }                                                                                              \
-    static inline T ptx_sub_cc_##T(T a, T b, u32 borrow, u32 *cc)                                  \
+    static inline T ptx_sub_cc_##T(T a, T b, u32 carry, u32 *cc)                                   \
     {                                                                                              \
-        T rest, all;                                                                               \
-        u32 out = __builtin_sub_overflow(a, b, &rest);                                             \
-        out |= __builtin_sub_overflow(rest, (T)borrow, &all);                                      \
-        *cc = out;                                                                                 \
-        return all;                                                                                \
+        return ptx_add_cc_##T(a, (T)~b, carry, cc);                                                \
     }
 PTX_CARRY(u32)
 PTX_CARRY(u64)

@@ -134,6 +134,49 @@ static inline f32 ptx_xorsign_f32(f32 x, f32 a, f32 b)
     return x != x ? x : ptx_f32((ptx_bits_f32(x) & 0x7fffffffu) | sign);
 }
 
+/* --- Two f32 in a word of 64 bits: each for itself --- */
+
+static inline f32 ptx_low_f32(u64 two)
+{
+    return ptx_f32((u32)two);
+}
+
+static inline f32 ptx_high_f32(u64 two)
+{
+    return ptx_f32((u32)(two >> 32));
+}
+
+static inline u64 ptx_two_f32(f32 low, f32 high)
+{
+    return (u64)ptx_bits_f32(high) << 32 | ptx_bits_f32(low);
+}
+
+static inline u64 ptx_ftz_f32x2(u64 x)
+{
+    return ptx_two_f32(ptx_ftz_f32(ptx_low_f32(x)), ptx_ftz_f32(ptx_high_f32(x)));
+}
+
+#define PTX_TWO_F32_OF(name, suffix)                                                               \
+    static inline u64 ptx_##name##_f32x2##suffix(u64 a, u64 b)                                     \
+    {                                                                                              \
+        return ptx_two_f32(ptx_##name##_f32##suffix(ptx_low_f32(a), ptx_low_f32(b)),               \
+                           ptx_##name##_f32##suffix(ptx_high_f32(a), ptx_high_f32(b)));            \
+    }
+#define PTX_TWO_F32(suffix)                                                                        \
+    PTX_TWO_F32_OF(add, suffix)                                                                    \
+    PTX_TWO_F32_OF(sub, suffix)                                                                    \
+    PTX_TWO_F32_OF(mul, suffix)                                                                    \
+    static inline u64 ptx_fma_f32x2##suffix(u64 a, u64 b, u64 c)                                   \
+    {                                                                                              \
+        return ptx_two_f32(                                                                        \
+            ptx_fma_f32##suffix(ptx_low_f32(a), ptx_low_f32(b), ptx_low_f32(c)),                   \
+            ptx_fma_f32##suffix(ptx_high_f32(a), ptx_high_f32(b), ptx_high_f32(c)));               \
+    }
+PTX_TWO_F32()
+PTX_TWO_F32(_rz)
+PTX_TWO_F32(_rm)
+PTX_TWO_F32(_rp)
+
 #define PTX_TEST(name, T, expression)                                                              \
     static inline u8 ptx_testp_##name##_##T(T x)                                                   \
     {                                                                                              \
