@@ -11,6 +11,7 @@
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
+#include "runtime/races/races.h"
 #include "runtime/teams/context.h"
 
 /* The target's proxy applies it, with the same CPU atomics as the PEs that have the object mapped;
@@ -135,6 +136,21 @@ static inline gshmem_status_t atomic_begin(gshmem_ctx_t ctx, enum gshmem_amo op,
     return context_resolve(*c, target, bytes, pe, atomic_names[op], there);
 }
 
+/* GSHMEM_CHECK=races. */
+static gshmem_status_t atomic_followed(struct context *c, const struct location *there,
+                                       enum gshmem_amo op, int type, uint64_t operand,
+                                       uint64_t compare, const void *target, uint64_t *old)
+{
+    const size_t bytes = atomic_type_bytes(type);
+    gshmem_status_t status;
+
+    races_atomic(atomic_names[op], op, target, bytes, there->pe, old != NULL);
+    status = operations_atomic_apply(c, there, op, type, operand, compare, old);
+    if (old && !status)
+        races_see(target, bytes, there->pe);
+    return status;
+}
+
 gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
                                    uint64_t operand, uint64_t compare, uint64_t *old, int pe)
 {
@@ -142,7 +158,11 @@ gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int typ
     struct context *c = NULL;
     gshmem_status_t status = atomic_begin(ctx, op, type, target, pe, &c, &there);
 
-    return status ? status : operations_atomic_apply(c, &there, op, type, operand, compare, old);
+    if (status)
+        return status;
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        return atomic_followed(c, &there, op, type, operand, compare, target, old);
+    return operations_atomic_apply(c, &there, op, type, operand, compare, old);
 }
 
 /* ---- Old values that come later ---- */
@@ -201,6 +221,8 @@ gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshmem_amo op, i
                     atomic_name(op) + strlen("atomic_"), pe, target);
     if ((status = atomic_begin(ctx, op, type, target, pe, &c, &there)))
         return status;
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_atomic(atomic_names[op], op, target, atomic_type_bytes(type), there.pe, false);
     const bool half = atomic_type_bytes(type) == 4;
     if (there.way == WAY_NETWORK) {
         struct transport_request request = atomic_request(&there, op, type, operand, compare);

@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/collectives/collectives.h"
 #include "runtime/job/job.h"
+#include "runtime/races/races.h"
 
 _Static_assert((int)REQUEST_WORDS <= (int)COLLECTIVE_AGREE_MAX, "all words go into one agreement");
 
@@ -104,9 +105,13 @@ gshmem_status_t request_agree(const struct request *asked)
 
     if (status && !r->word[REQUEST_MISUSE] && !r->word[REQUEST_MEMORY])
         request_refuse_failed(r, status); /* on all PEs, which wait for this one */
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_arrive(GSHMEM_TEAM_WORLD);
     if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), r->word, min, max,
                                    REQUEST_WORDS)))
         return status;
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_leave(GSHMEM_TEAM_WORLD, RACES_ALL, 0);
     for (enum request_word word = 0; word < REQUEST_WORDS; word++) {
         if (word == REQUEST_MISUSE || word == REQUEST_MEMORY) {
             if (max[word])
