@@ -24,8 +24,7 @@ struct caller_place caller_place(const void *from)
     p.path = map->l_name[0] ? map->l_name : "/proc/self/exe";
     p.file = strrchr(info.dli_fname, '/');
     p.file = p.file ? p.file + 1 : info.dli_fname;
-    if (!symbols_find(p.path, p.at, true, p.function,
-                      sizeof p.function, &p.offset))
+    if (!symbols_find(p.path, p.at, true, p.function, sizeof p.function, &p.offset))
         p.function[0] = 0;
     return p;
 }
@@ -59,6 +58,9 @@ bool caller_is_of_ours(const void *from)
     const char *name = without_mangling(p.function);
     bool ours = p.file && strncmp(p.file, "libgshmem", 9) == 0;
 
+    /* a kernel of the program, inlined in what launches it on the host device */
+    if (strncmp(name, "gshmem_host6kernel", 18) == 0)
+        return false;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !ours; i++)
         ours = strncmp(name, names[i], strlen(names[i])) == 0;
     return ours;

@@ -10,6 +10,7 @@
 #include "runtime/network/network.h"
 #include "runtime/proxy/modules.h"
 #include "runtime/proxy/parts.h"
+#include "runtime/races/races.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 
@@ -116,6 +117,7 @@ gshmem_status_t kernels_start(struct job *j)
 
     if (!modules_any(j->device->ops->name))
         return GSHMEM_OK;
+    races_look_at_kernels(j);
     pthread_once(&once, kernels_watch_forks); /* after the handler that gives a child its own
                                                  variables */
     if (!(j->kernels = calloc(1, sizeof *j->kernels)))

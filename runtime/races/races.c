@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "gshmem.h"
+#include "gshmem/races.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/base/unseen.h"
@@ -259,6 +260,8 @@ static void enter_sides(const struct races_call *call, const struct sides *s)
     struct races_pair found[2];
     bool races[2] = {false, false};
 
+    if (r->shared->off)
+        return;
     pthread_mutex_lock(&r->lock);
     const uint16_t site = races_site_of(r, call);
     const bool releases = s->kind == RACES_PUT || s->kind == RACES_ATOMIC;
@@ -470,10 +473,13 @@ void races_enter(const void *at, size_t bytes)
 
 /* ---- Loads and stores of the program: hooks.c ---- */
 
-static bool may_be_symmetric(const void *at)
+static bool is_followed(const void *at)
 {
-    const struct memory_map *map = job->map;
+    const struct memory_map *map;
 
+    if (!job || !job->races)
+        return false;
+    map = job->map;
     for (int i = SEGMENT_HEAP; i < map->segments; i++) {
         if ((uintptr_t)at - map->segment[i].base < map->segment[i].bytes)
             return true;
@@ -483,20 +489,104 @@ static bool may_be_symmetric(const void *at)
 
 void gshmem_path_loaded(const void *at, size_t bytes, const void *from)
 {
-    if (job && job->races && may_be_symmetric(at))
+    if (is_followed(at))
         races_access(&(struct races_call){"load", from}, RACES_READ, 0, at, bytes,
                      job->races->me);
 }
 
 void gshmem_path_stored(const void *at, size_t bytes, const void *from)
 {
-    if (job && job->races && may_be_symmetric(at))
+    if (is_followed(at))
         races_access(&(struct races_call){"store", from}, RACES_WRITE, 0, at, bytes,
                      job->races->me);
 }
 
 void gshmem_path_synchronized(const void *at, size_t bytes)
 {
-    if (job && job->races && may_be_symmetric(at))
+    if (is_followed(at))
         races_see(at, bytes, job->races->me);
+}
+
+void gshmem_path_updated(const void *at, size_t bytes, const void *from)
+{
+    if (is_followed(at))
+        races_access(&(struct races_call){"atomic", from}, RACES_ATOMIC, 0, at, bytes,
+                     job->races->me);
+}
+
+/* ---- Operations of kernels ---- */
+
+/* Code with kernels that was compiled so, in this process. */
+static atomic_uint followed_modules;
+
+void races_look_at_kernels(struct job *j)
+{
+    if (!j->races || atomic_load(&followed_modules))
+        return;
+    j->races->shared->off = 1;
+    log_error("GSHMEM_CHECK=races: the program has kernels that are not followed, so that the job "
+              "is not checked: compile them by gshmemcc --device=host --check=races");
+}
+
+void gshmem_path_follow(enum gshmem_followed what, const void *there, const void *local,
+                        size_t bytes, int pe)
+{
+    if (what == GSHMEM_FOLLOWED_MODULE)
+        atomic_fetch_add(&followed_modules, 1);
+    if (!job || !job->races)
+        return;
+    switch (what) {
+    case GSHMEM_FOLLOWED_MODULE:
+        break;
+    case GSHMEM_FOLLOWED_PUT:
+    case GSHMEM_FOLLOWED_PUT_NBI:
+        races_put(what == GSHMEM_FOLLOWED_PUT ? "put" : "put_nbi", there, local, bytes, pe,
+                  what == GSHMEM_FOLLOWED_PUT_NBI);
+        break;
+    case GSHMEM_FOLLOWED_PUT_SIGNAL:
+    case GSHMEM_FOLLOWED_PUT_SIGNAL_NBI:
+        races_put_signalled(what == GSHMEM_FOLLOWED_PUT_SIGNAL ? "put_signal" : "put_signal_nbi",
+                            there, local, bytes, pe, what == GSHMEM_FOLLOWED_PUT_SIGNAL_NBI);
+        break;
+    case GSHMEM_FOLLOWED_GET:
+    case GSHMEM_FOLLOWED_GET_NBI:
+        races_get(what == GSHMEM_FOLLOWED_GET ? "get" : "get_nbi", (void *)(uintptr_t)local,
+                  there, bytes, pe, what == GSHMEM_FOLLOWED_GET_NBI);
+        break;
+    case GSHMEM_FOLLOWED_SIGNAL:
+        races_atomic("signal", GSHMEM_AMO_ADD, there, bytes, pe, false);
+        break;
+    case GSHMEM_FOLLOWED_ATOMIC:
+    case GSHMEM_FOLLOWED_ATOMIC_FETCH:
+        races_atomic("atomic", GSHMEM_AMO_ADD, there, bytes, pe,
+                     what == GSHMEM_FOLLOWED_ATOMIC_FETCH);
+        break;
+    case GSHMEM_FOLLOWED_FETCH:
+        races_atomic("atomic_fetch", GSHMEM_AMO_FETCH, there, bytes, pe, true);
+        break;
+    case GSHMEM_FOLLOWED_SEEN:
+        races_see(there, bytes, pe);
+        break;
+    case GSHMEM_FOLLOWED_FENCE:
+        races_fence();
+        break;
+    case GSHMEM_FOLLOWED_QUIET:
+        races_quiet();
+        break;
+    case GSHMEM_FOLLOWED_FLUSH:
+        races_flush();
+        break;
+    case GSHMEM_FOLLOWED_ARRIVE:
+        races_arrive(pe);
+        break;
+    case GSHMEM_FOLLOWED_LEAVE:
+        races_leave(pe, RACES_ALL, 0);
+        break;
+    case GSHMEM_FOLLOWED_READ:
+        races_collective("collective", NULL, 0, there, bytes);
+        break;
+    case GSHMEM_FOLLOWED_WRITE:
+        races_collective("collective", there, bytes, NULL, 0);
+        break;
+    }
 }

@@ -22,6 +22,8 @@ gshmem_status_t races_open(struct job *j, uint64_t token, int32_t *pid);
 gshmem_status_t races_join(struct job *j, uint64_t token, int32_t pid);
 /* Once the map of symmetric memory is filled. */
 gshmem_status_t races_start(struct job *j);
+/* The job has kernels: it is not checked where these do not tell what they do. */
+void races_look_at_kernels(struct job *j);
 /* Races that this PE has found make the exit status 1 where it would be 0. */
 void races_conclude(struct job *j);
 void races_stop(struct job *j);

@@ -84,6 +84,6 @@ void races_report(struct races *r, const struct races_pair *p)
     log_error("%s", line);
     pthread_mutex_lock(&r->lock);
     if (!r->found++)
-        snprintf(r->first, sizeof r->first, "%s", line);
+        snprintf(r->first, sizeof r->first, "GSHMEM_CHECK=races: accesses that race");
     pthread_mutex_unlock(&r->lock);
 }

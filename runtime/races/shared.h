@@ -86,6 +86,7 @@ struct races_pe {
 
 struct races_shared {
     uint64_t token;
+    _Atomic uint32_t off; /* the program has code that is not followed */
     _Atomic uint64_t cells_each; /* of a PE */
     _Atomic uint64_t reported[RACES_REPORTS];
     struct races_pe pe[];

@@ -141,11 +141,24 @@ static size_t ask_addr2line(const char *path, uint64_t at, char *text, size_t si
     return used;
 }
 
-static bool is_our_function(const char *function, const char *file)
+/* Our headers. */
+static bool is_our_file(const char *file)
 {
-    return strncmp(function, "gshmem_", 7) == 0 || strncmp(function, "shmem_", 6) == 0 ||
-           strncmp(function, "nvshmem", 7) == 0 || strstr(file, "/gshmem/") ||
-           strncmp(function, "void gshmem_", 12) == 0;
+    return strstr(file, "/include/gshmem") || strstr(file, "/include/nvshmem") ||
+           strstr(file, "/include/shmem");
+}
+
+/* "halo.c:12 (main)". A kernel of the host device is in a function of its own without a name. */
+static void write_line(char *text, size_t size, char *function, char *file)
+{
+    const char *name = strrchr(file, '/');
+
+    file[strcspn(file, " ")] = 0; /* (discriminator 3) */
+    function[strcspn(function, "(")] = 0;
+    if (strcmp(function, "operator") == 0 || strstr(function, "gshmem_host::"))
+        snprintf(text, size, "%s", name ? name + 1 : file);
+    else
+        snprintf(text, size, "%s (%s)", name ? name + 1 : file, function);
 }
 
 /* Of code that is inlined there are several lines, the innermost first: the first one of the
@@ -153,7 +166,7 @@ static bool is_our_function(const char *function, const char *file)
 static bool find_line(const struct races_site *s, char *text, size_t size)
 {
     char answer[8192];
-    char *function = answer, *file, *next, *name;
+    char *function = answer, *file, *next;
 
     if (!s->path[0] || !ask_addr2line(s->path, s->at, answer, sizeof answer))
         return false;
@@ -164,14 +177,11 @@ static bool find_line(const struct races_site *s, char *text, size_t size)
         next = strchr(file, '\n');
         if (next)
             *next++ = 0;
-        if (is_our_function(function, file) && next && *next)
+        if (is_our_file(file) && next && *next)
             continue;
-        file[strcspn(file, " ")] = 0; /* (discriminator 3) */
         if (strncmp(file, "??", 2) == 0)
             return false;
-        name = strrchr(file, '/');
-        function[strcspn(function, "(")] = 0;
-        snprintf(text, size, "%s (%s)", name ? name + 1 : file, function);
+        write_line(text, size, function, file);
         return true;
     }
     return false;
