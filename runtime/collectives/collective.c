@@ -80,8 +80,8 @@ static gshmem_status_t collective_followed(struct call *c, size_t brought)
 
     collective_follow(c);
     races_arrive(c->team);
-    if (!(status = collective_perform(c, brought)))
-        races_leave(c->team, collective_members(c->what), c->root);
+    status = collective_perform(c, brought);
+    races_leave(c->team, collective_members(c->what), c->root, status);
     collective_follow(c);
     return status;
 }
@@ -115,8 +115,8 @@ static inline gshmem_status_t sync_team(gshmem_team_t team, const char *name)
     if (GSHMEM_UNLIKELY(job->races != NULL))
         races_arrive(team);
     gshmem_status_t status = group_meet(c.group, signature_make(COLLECTIVE_SYNC, 0), name);
-    if (GSHMEM_UNLIKELY(job->races != NULL) && !status)
-        races_leave(team, RACES_ALL, 0);
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_leave(team, RACES_ALL, 0, status);
     return status ? status : device_settle();
 }
 
@@ -239,8 +239,8 @@ static gshmem_status_t collective_collect(gshmem_team_t team, void *dest, size_t
     if (GSHMEM_UNLIKELY(job->races != NULL)) {
         collective_follow(&c);
         races_arrive(team);
-        if (!(status = collect_sized(&c)))
-            races_leave(team, RACES_ALL, 0);
+        status = collect_sized(&c);
+        races_leave(team, RACES_ALL, 0, status);
         return status;
     }
     return collect_sized(&c);

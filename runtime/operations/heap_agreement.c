@@ -107,11 +107,12 @@ gshmem_status_t request_agree(const struct request *asked)
         request_refuse_failed(r, status); /* on all PEs, which wait for this one */
     if (GSHMEM_UNLIKELY(job->races != NULL))
         races_arrive(GSHMEM_TEAM_WORLD);
-    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), r->word, min, max,
-                                   REQUEST_WORDS)))
-        return status;
+    status = collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), r->word, min, max,
+                              REQUEST_WORDS);
     if (GSHMEM_UNLIKELY(job->races != NULL))
-        races_leave(GSHMEM_TEAM_WORLD, RACES_ALL, 0);
+        races_leave(GSHMEM_TEAM_WORLD, RACES_ALL, 0, status);
+    if (status)
+        return status;
     for (enum request_word word = 0; word < REQUEST_WORDS; word++) {
         if (word == REQUEST_MISUSE || word == REQUEST_MEMORY) {
             if (max[word])

@@ -15,6 +15,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/base/unseen.h"
+#include "runtime/job/thread.h"
 #include "runtime/memory/map.h"
 #include "runtime/node/node.h"
 #include "runtime/races/parts.h"
@@ -260,7 +261,7 @@ static void enter_sides(const struct races_call *call, const struct sides *s)
     struct races_pair found[2];
     bool races[2] = {false, false};
 
-    if (r->shared->off)
+    if (r->shared->off || this_thread.unfollowed)
         return;
     pthread_mutex_lock(&r->lock);
     const uint16_t site = races_site_of(r, call);
@@ -341,6 +342,8 @@ void races_see(const void *at, size_t bytes, int pe)
 {
     struct races *r = job->races;
 
+    if (this_thread.unfollowed)
+        return;
     pthread_mutex_lock(&r->lock);
     races_see_cells(r, at, bytes, pe);
     pthread_mutex_unlock(&r->lock);
@@ -352,6 +355,8 @@ void races_fence(void)
 {
     struct races *r = job->races;
 
+    if (this_thread.unfollowed)
+        return;
     pthread_mutex_lock(&r->lock);
     r->fenced = r->epoch++;
     pthread_mutex_unlock(&r->lock);
@@ -361,6 +366,8 @@ void races_flush(void)
 {
     struct races *r = job->races;
 
+    if (this_thread.unfollowed)
+        return;
     pthread_mutex_lock(&r->lock);
     r->flushed = r->epoch++;
     pthread_mutex_unlock(&r->lock);
@@ -370,6 +377,8 @@ void races_quiet(void)
 {
     struct races *r = job->races;
 
+    if (this_thread.unfollowed)
+        return;
     pthread_mutex_lock(&r->lock);
     r->fenced = r->quiet = r->epoch++;
     for (int pe = 0; pe < r->n; pe++)
@@ -377,7 +386,7 @@ void races_quiet(void)
     pthread_mutex_unlock(&r->lock);
 }
 
-void races_arrive(gshmem_team_t team)
+static void arrive(gshmem_team_t team)
 {
     struct races *r = job->races;
 
@@ -403,7 +412,7 @@ static void leave_member(struct races *r, gshmem_team_t team, int pe, uint32_t n
                         : 0);
 }
 
-void races_leave(gshmem_team_t team, enum races_members members, int root)
+static void leave(gshmem_team_t team, enum races_members members, int root)
 {
     const struct team *t = job->team[team];
     struct races *r = job->races;
@@ -414,6 +423,19 @@ void races_leave(gshmem_team_t team, enum races_members members, int root)
     for (int i = first; i < end && i < t->n_pes; i++)
         leave_member(r, team, t->members[i], r->round[team]);
     pthread_mutex_unlock(&r->lock);
+}
+
+void races_arrive(gshmem_team_t team)
+{
+    arrive(team);
+    this_thread.unfollowed++;
+}
+
+void races_leave(gshmem_team_t team, enum races_members members, int root, gshmem_status_t status)
+{
+    this_thread.unfollowed--;
+    if (!status)
+        leave(team, members, root);
 }
 
 void races_collective(const char *name, const void *dest, size_t to, const void *source,
@@ -577,10 +599,10 @@ void gshmem_path_follow(enum gshmem_followed what, const void *there, const void
         races_flush();
         break;
     case GSHMEM_FOLLOWED_ARRIVE:
-        races_arrive(pe);
+        arrive(pe);
         break;
     case GSHMEM_FOLLOWED_LEAVE:
-        races_leave(pe, RACES_ALL, 0);
+        leave(pe, RACES_ALL, 0);
         break;
     case GSHMEM_FOLLOWED_READ:
         races_collective("collective", NULL, 0, there, bytes);

@@ -55,11 +55,12 @@ void races_fence(void);
 void races_flush(void);
 void races_quiet(void);
 
-/* A round of a team: what this PE did before it, others may see when they have left it. */
+/* A round of a team: what this PE did before it, others may see when they have left it. What the
+ * library does meanwhile in this thread is not followed. */
 void races_arrive(gshmem_team_t team);
 /* Which members' arrival this PE has waited for. */
 enum races_members { RACES_ALL, RACES_ROOT, RACES_UP_TO_ME };
-void races_leave(gshmem_team_t team, enum races_members members, int root);
+void races_leave(gshmem_team_t team, enum races_members members, int root, gshmem_status_t status);
 /* What a collective reads and writes here, while the PE is in it. */
 void races_collective(const char *name, const void *dest, size_t to, const void *source,
                       size_t from);

@@ -179,7 +179,7 @@ static bool find_line(const struct races_site *s, char *text, size_t size)
             *next++ = 0;
         if (is_our_file(file) && next && *next)
             continue;
-        if (strncmp(file, "??", 2) == 0)
+        if (strncmp(file, "??", 2) == 0 || strstr(file, ":?"))
             return false;
         write_line(text, size, function, file);
         return true;

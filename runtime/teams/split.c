@@ -78,8 +78,8 @@ static gshmem_status_t split_make(const struct split *s, enum split_kind kind, i
     if (GSHMEM_UNLIKELY(job->races != NULL))
         races_arrive(s->parent->id);
     status = slots_install(s->parent, t, signature, s->call);
-    if (GSHMEM_UNLIKELY(job->races != NULL) && !status)
-        races_leave(s->parent->id, RACES_ALL, 0);
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_leave(s->parent->id, RACES_ALL, 0, status);
     if (status) {
         if (t && t->id == GSHMEM_TEAM_INVALID)
             team_free(job, t); /* otherwise it is freed with the job */
