@@ -236,10 +236,11 @@ static void see_one(struct races *r, struct races_cell *cell, int pe, uint8_t ma
     (void)context;
     for (int i = 0; i < RACES_SLOTS; i++) {
         struct races_slot *s = &cell->slot[i];
-        if (!s->kind || !s->snapshot || !(s->mask & mask) || s->pe == r->me)
+        if (!s->kind || !s->snapshot || !(s->mask & mask))
             continue;
+        /* this PE's own may have others that had to make room for it */
         races_merge(r, r->clock, s->pe, s->snapshot);
-        if (s->flags & RACES_OPEN) {
+        if (s->flags & RACES_OPEN && s->pe != r->me) {
             s->epoch = races_time_of(r, s->pe, s->snapshot);
             s->flags = 0;
         }
