@@ -236,7 +236,8 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
     size_t bytes = 0;
 
     j->gpu_kernels = modules_any("cuda");
-    if ((status = split) || (status = node_open(j->node, b, &needs, &own.rendezvous)) || (status = found) ||
+    if ((status = split) || (status = node_open(j->node, b, &needs, &own.rendezvous)) ||
+        (status = found) ||
         (status =
              network_open(j, uid, own.transport, sizeof own.transport, &bytes, own.public_key)))
         return exchange_failure(j, status);

@@ -45,7 +45,7 @@
       "strict: the first call that fails, of the host or of a kernel, ends the job; memory: "      \
       "each operation is compared with the objects that were allocated and with the program's "    \
       "variables (set it on all PEs); races: accesses of PEs of one machine that nothing orders "  \
-      "are reported (PE 0's counts for all)")                                                             \
+      "are reported (PE 0's setting counts for all)")                                              \
     X(BOOTSTRAP,                                                                                   \
       "NVSHMEM_BOOTSTRAP(pmi= mpi=auto uid=uid),"                                                  \
       "NVSHMEM_BOOTSTRAP_PMI(pmi=pmi pmi-2=pmi pmix=pmix)",                                        \

@@ -61,27 +61,19 @@ static void collective_follow(const struct call *c)
                      broadcast && !root ? NULL : c->source.mine, c->from);
 }
 
-static enum races_members collective_members(enum collective what)
-{
-    switch (what) {
-    case COLLECTIVE_BROADCAST:
-        return RACES_ROOT;
-    case COLLECTIVE_INSCAN:
-    case COLLECTIVE_EXSCAN:
-        return RACES_UP_TO_ME;
-    default:
-        return RACES_ALL;
-    }
-}
-
 static gshmem_status_t collective_followed(struct call *c, size_t brought)
 {
+    const struct team *t = job->team[c->team];
+    const bool scan = c->what == COLLECTIVE_INSCAN || c->what == COLLECTIVE_EXSCAN;
     gshmem_status_t status;
 
     collective_follow(c);
     races_arrive(c->team);
     status = collective_perform(c, brought);
-    races_leave(c->team, collective_members(c->what), c->root, status);
+    if (c->what == COLLECTIVE_BROADCAST)
+        races_leave(c->team, &t->members[c->root], 1, status);
+    else
+        races_leave(c->team, t->members, scan ? t->my_pe : t->n_pes, status);
     collective_follow(c);
     return status;
 }
@@ -116,7 +108,7 @@ static inline gshmem_status_t sync_team(gshmem_team_t team, const char *name)
         races_arrive(team);
     gshmem_status_t status = group_meet(c.group, signature_make(COLLECTIVE_SYNC, 0), name);
     if (GSHMEM_UNLIKELY(job->races != NULL))
-        races_leave(team, RACES_ALL, 0, status);
+        races_leave(team, job->team[team]->members, job->team[team]->n_pes, status);
     return status ? status : device_settle();
 }
 
@@ -240,7 +232,7 @@ static gshmem_status_t collective_collect(gshmem_team_t team, void *dest, size_t
         collective_follow(&c);
         races_arrive(team);
         status = collect_sized(&c);
-        races_leave(team, RACES_ALL, 0, status);
+        races_leave(team, t->members, t->n_pes, status);
         return status;
     }
     return collect_sized(&c);

@@ -7,6 +7,7 @@
 #include "runtime/collectives/collectives.h"
 #include "runtime/job/job.h"
 #include "runtime/races/races.h"
+#include "runtime/teams/team.h"
 
 _Static_assert((int)REQUEST_WORDS <= (int)COLLECTIVE_AGREE_MAX, "all words go into one agreement");
 
@@ -101,6 +102,7 @@ gshmem_status_t request_agree(const struct request *asked)
 {
     uint64_t min[REQUEST_WORDS], max[REQUEST_WORDS];
     struct request own = *asked, *r = &own;
+    const struct team *world = job->team[GSHMEM_TEAM_WORLD];
     gshmem_status_t status = gshmem_quiet();
 
     if (status && !r->word[REQUEST_MISUSE] && !r->word[REQUEST_MEMORY])
@@ -110,7 +112,7 @@ gshmem_status_t request_agree(const struct request *asked)
     status = collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), r->word, min, max,
                               REQUEST_WORDS);
     if (GSHMEM_UNLIKELY(job->races != NULL))
-        races_leave(GSHMEM_TEAM_WORLD, RACES_ALL, 0, status);
+        races_leave(GSHMEM_TEAM_WORLD, world->members, world->n_pes, status);
     if (status)
         return status;
     for (enum request_word word = 0; word < REQUEST_WORDS; word++) {

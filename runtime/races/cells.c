@@ -1,7 +1,6 @@
 /* The last accesses to each 8 bytes of symmetric memory, and whether a new one is ordered after
  * them. */
 #define _GNU_SOURCE
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -53,7 +52,7 @@ static void lock_group(struct races *r, int pe, uint64_t cell)
         if (clock_ns() > until)
             break;
         none = 0;
-        sched_yield();
+        clock_yield();
     }
 }
 

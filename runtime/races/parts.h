@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "runtime/races/races.h"
+#include "runtime/races/shared.h"
 
 /* A PE's clock at one time, which others acquire. */
 struct races_snapshot {

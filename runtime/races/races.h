@@ -22,18 +22,11 @@ gshmem_status_t races_open(struct job *j, uint64_t token, int32_t *pid);
 gshmem_status_t races_join(struct job *j, uint64_t token, int32_t pid);
 /* Once the map of symmetric memory is filled. */
 gshmem_status_t races_start(struct job *j);
-/* The job has kernels: it is not checked where these do not tell what they do. */
-void races_look_at_kernels(struct job *j);
+/* The program has code that does not tell what it does: the job is not checked. */
+void races_turn_off(struct job *j);
 /* Races that this PE has found make the exit status 1 where it would be 0. */
 void races_conclude(struct job *j);
 void races_stop(struct job *j);
-
-/* A call of the program that is about to be carried out. from: its return address; NULL: it is
- * looked for on the stack. */
-struct races_call {
-    const char *name;
-    const void *from;
-};
 
 /* An access to the bytes that this PE knows at `at`, on a PE of the job. */
 void races_access(const struct races_call *call, enum races_kind kind, unsigned flags,
@@ -58,9 +51,11 @@ void races_quiet(void);
 /* A round of a team: what this PE did before it, others may see when they have left it. What the
  * library does meanwhile in this thread is not followed. */
 void races_arrive(gshmem_team_t team);
-/* Which members' arrival this PE has waited for. */
-enum races_members { RACES_ALL, RACES_ROOT, RACES_UP_TO_ME };
-void races_leave(gshmem_team_t team, enum races_members members, int root, gshmem_status_t status);
+/* members: those PEs of the job whose arrival this PE has waited for; with a status none. */
+void races_leave(gshmem_team_t team, const int *members, int n, gshmem_status_t status);
+/* The same for a round in a kernel, whose thread is not this one alone's. */
+void races_arrive_kernel(gshmem_team_t team);
+void races_leave_kernel(gshmem_team_t team, const int *members, int n);
 /* What a collective reads and writes here, while the PE is in it. */
 void races_collective(const char *name, const void *dest, size_t to, const void *source,
                       size_t from);

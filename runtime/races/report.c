@@ -77,8 +77,8 @@ void races_report(struct races *r, const struct races_pair *p)
     races_site_text(now, here, sizeof here);
     describe_place(r, p->at, place, sizeof place);
     snprintf(line, sizeof line,
-             "GSHMEM_CHECK=races: %s of PE %d at %s and %s of PE %d at %s are not ordered, and both "
-             "access %s on PE %d: %s",
+             "GSHMEM_CHECK=races: %s of PE %d at %s and %s of PE %d at %s are not ordered, and "
+             "both access %s on PE %d: %s",
              before->call[0] ? before->call : "an access", p->before.pe, from, now->call, r->me,
              here, place, p->pe, advise(r, p));
     log_error("%s", line);

@@ -61,6 +61,13 @@ struct races_cell {
 };
 _Static_assert(sizeof(struct races_cell) == 64, "a cell is a cache line");
 
+/* A call of the program that is about to be carried out. from: its return address; NULL: it is
+ * looked for on the stack. */
+struct races_call {
+    const char *name;
+    const void *from;
+};
+
 /* A place in the program. */
 struct races_site {
     uint64_t key; /* the same in all PEs; 0: not filled in */

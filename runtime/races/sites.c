@@ -66,7 +66,7 @@ static const void *find_caller(struct races *r)
     return NULL;
 }
 
-static void find_path(const struct caller_place *p, char *path, size_t size)
+static void site_find_path(const struct caller_place *p, char *path, size_t size)
 {
     char *whole = realpath(p->path, NULL);
 
@@ -85,7 +85,7 @@ static uint16_t enter_site(struct races *r, const void *from, const char *call)
     snprintf(s->call, sizeof s->call, "%s", call);
     caller_name(s->name, sizeof s->name, from);
     if (p.file)
-        find_path(&p, s->path, sizeof s->path);
+        site_find_path(&p, s->path, sizeof s->path);
     s->at = p.at;
     s->key = 0xcbf29ce484222325u ^ p.at;
     for (const char *c = s->path; *c; c++)
@@ -163,7 +163,7 @@ static void write_line(char *text, size_t size, char *function, char *file)
 
 /* Of code that is inlined there are several lines, the innermost first: the first one of the
  * program. */
-static bool find_line(const struct races_site *s, char *text, size_t size)
+static bool site_find_line(const struct races_site *s, char *text, size_t size)
 {
     char answer[8192];
     char *function = answer, *file, *next;
@@ -189,6 +189,6 @@ static bool find_line(const struct races_site *s, char *text, size_t size)
 
 void races_site_text(const struct races_site *s, char *text, size_t size)
 {
-    if (!find_line(s, text, size))
+    if (!site_find_line(s, text, size))
         snprintf(text, size, "%s", s->name[0] ? s->name : "an unknown place");
 }

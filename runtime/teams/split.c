@@ -79,7 +79,7 @@ static gshmem_status_t split_make(const struct split *s, enum split_kind kind, i
         races_arrive(s->parent->id);
     status = slots_install(s->parent, t, signature, s->call);
     if (GSHMEM_UNLIKELY(job->races != NULL))
-        races_leave(s->parent->id, RACES_ALL, 0, status);
+        races_leave(s->parent->id, s->parent->members, s->parent->n_pes, status);
     if (status) {
         if (t && t->id == GSHMEM_TEAM_INVALID)
             team_free(job, t); /* otherwise it is freed with the job */

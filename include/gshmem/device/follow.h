@@ -1,5 +1,5 @@
-/* GSHMEM_CHECK=races in kernels of the host device that were compiled by gshmemcc --check=races:
- * each operation is told to the library by one of its threads. In all other code this is nothing. */
+/* GSHMEM_CHECK=races in kernels of the host device, compiled by gshmemcc --check=races: one thread
+ * of those that make an operation tells the library of it. In all other code this is nothing. */
 #ifndef GSHMEM_DEVICE_FOLLOW_H
 #define GSHMEM_DEVICE_FOLLOW_H
 
@@ -23,6 +23,10 @@ GSHMEM_KERNEL void gshmem_kernel_follow(const struct gshmem_device_ctx *c,
         if (gshmem_kernel_rank<scope>() == 0)                                                      \
             gshmem_kernel_follow(__VA_ARGS__);                                                     \
     } while (0)
+/* An operation and its form that does not wait: context, what, there, local, bytes, PE. */
+#define GSHMEM_FOLLOW_EITHER(scope, nbi, c, what, ...)                                             \
+    GSHMEM_FOLLOW(scope, c, nbi ? GSHMEM_FOLLOWED_##what##_NBI : GSHMEM_FOLLOWED_##what,           \
+                  __VA_ARGS__)
 /* A step that concerns no object: what, team. */
 #define GSHMEM_FOLLOW_STEP(scope, what, team)                                                      \
     do {                                                                                           \
@@ -30,8 +34,9 @@ GSHMEM_KERNEL void gshmem_kernel_follow(const struct gshmem_device_ctx *c,
             gshmem_path_follow(what, NULL, NULL, 0, team);                                         \
     } while (0)
 #else
-#define GSHMEM_FOLLOW(scope, ...)               ((void)0)
-#define GSHMEM_FOLLOW_STEP(scope, what, team)   ((void)0)
+#define GSHMEM_FOLLOW(scope, ...)             ((void)0)
+#define GSHMEM_FOLLOW_EITHER(scope, nbi, ...) ((void)0)
+#define GSHMEM_FOLLOW_STEP(scope, what, team) ((void)0)
 #endif
 
 #endif

@@ -78,8 +78,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_put(gshmem_ctx_t ctx, void *dest, co
     gshmem_status_t status = GSHMEM_OK;
 
     gshmem_kernel_sync<scope>();
-    GSHMEM_FOLLOW(scope, c, nbi ? GSHMEM_FOLLOWED_PUT_NBI : GSHMEM_FOLLOWED_PUT, dest, source,
-                  bytes, pe);
+    GSHMEM_FOLLOW_EITHER(scope, nbi, c, PUT, dest, source, bytes, pe);
     if (there && source) {
         gshmem_kernel_copy<scope>(there, source, bytes);
         if (!nbi)
@@ -100,8 +99,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_get(gshmem_ctx_t ctx, void *dest, co
     gshmem_status_t status = GSHMEM_OK;
 
     gshmem_kernel_sync<scope>();
-    GSHMEM_FOLLOW(scope, c, nbi ? GSHMEM_FOLLOWED_GET_NBI : GSHMEM_FOLLOWED_GET, source, dest,
-                  bytes, pe);
+    GSHMEM_FOLLOW_EITHER(scope, nbi, c, GET, source, dest, bytes, pe);
     if (there && dest) {
         gshmem_kernel_copy<scope>(dest, there, bytes);
         if (!nbi)
@@ -283,8 +281,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_signal(gshmem_ctx_t ctx, uint64_t *s
     uint64_t *there = (uint64_t *)gshmem_kernel_reach(c, sig_addr, sizeof *sig_addr, pe);
     bool good = gshmem_kernel_signal_good(sig_addr, signal_op);
 
-    GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_SIGNAL, sig_addr, NULL, sizeof *sig_addr,
-                  pe);
+    GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_SIGNAL, sig_addr, NULL, 8, pe);
     if (there && good) {
         gshmem_kernel_signal_there(there, signal, signal_op);
         return GSHMEM_OK;
@@ -309,8 +306,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_put_signal(gshmem_ctx_t ctx, void *d
     gshmem_status_t status = GSHMEM_OK;
 
     gshmem_kernel_sync<scope>();
-    GSHMEM_FOLLOW(scope, c, nbi ? GSHMEM_FOLLOWED_PUT_SIGNAL_NBI : GSHMEM_FOLLOWED_PUT_SIGNAL,
-                  dest, source, bytes, pe);
+    GSHMEM_FOLLOW_EITHER(scope, nbi, c, PUT_SIGNAL, dest, source, bytes, pe);
     if (bytes) /* else it is a signal, which tells of itself */
         GSHMEM_FOLLOW(scope, c, GSHMEM_FOLLOWED_SIGNAL, sig_addr, NULL, sizeof *sig_addr, pe);
     if (there && flag && good && source) {
