@@ -144,8 +144,8 @@ static long buffer_reused(void)
         if (me == 0 && mended && step > 1)
             gshmem_signal_wait_until(&taken, GSHMEM_CMP_GE, step - 1);
         if (me == 0)
-            CHECK_OK(gshmem_long_put_signal(data, local, N, &step_ready[step - 1], /* buffer_reused: 1 */
-                                            1, GSHMEM_SIGNAL_SET, 1));
+            CHECK_OK(gshmem_long_put_signal(data, local, N, /* buffer_reused: 1 */
+                                            &step_ready[step - 1], 1, GSHMEM_SIGNAL_SET, 1));
         if (me != 1)
             continue;
         gshmem_signal_wait_until(&step_ready[step - 1], GSHMEM_CMP_EQ, 1);
@@ -176,7 +176,8 @@ static long sync_for_barrier(void)
 
 static void after_broadcast(void)
 {
-    CHECK_OK(gshmem_long_broadcast(GSHMEM_TEAM_WORLD, data, data + N, N, 0)); /* after_broadcast: 1 */
+    CHECK_OK(gshmem_long_broadcast(GSHMEM_TEAM_WORLD, data, data + N, N, /* after_broadcast: 1 */
+                                   0));
     barrier_if(mended);
     if (me == 2)
         CHECK_OK(gshmem_long_put(data, local, N, 1)); /* after_broadcast: 2 */
@@ -194,16 +195,25 @@ static void strides_meet(void)
 
 static void no_lock(void)
 {
-    long value;
+    for (int i = 0; i < 20; i++) {
+        if (mended)
+            CHECK_OK(gshmem_set_lock(&lock));
+        const long value = gshmem_long_g(&counter, 0);   /* no_lock: 1 */
+        CHECK_OK(gshmem_long_p(&counter, value + 1, 0)); /* no_lock: 2 */
+        if (mended)
+            CHECK_OK(gshmem_clear_lock(&lock));
+    }
+}
+
+/* Parts of one word. */
+static void half_a_word(void)
+{
+    int *half = (int *)(void *)data, one[2] = {1, 1};
 
     if (me == 0)
-        return;
-    if (mended)
-        CHECK_OK(gshmem_set_lock(&lock));
-    value = gshmem_long_g(&counter, 0); /* no_lock: 1 */
-    CHECK_OK(gshmem_long_p(&counter, value + 1, 0)); /* no_lock: 2 */
-    if (mended)
-        CHECK_OK(gshmem_clear_lock(&lock));
+        CHECK_OK(gshmem_int_put(half, one, mended ? 1 : 2, 2)); /* half_a_word: 1 */
+    if (me == 1)
+        CHECK_OK(gshmem_int_put(half + 1, one, 1, 2)); /* half_a_word: 2 */
 }
 
 /* A sum over a ring, in whose steps each PE puts what it has to the next one. */
@@ -213,8 +223,8 @@ static long ring(void)
 
     for (uint64_t step = 1; step < 3; step++) {
         long *box = inbox + (mended ? step - 1 : 0) * N;
-        CHECK_OK(gshmem_long_put_signal(box, local, N, &step_ready[step - 1], /* ring: 1 */
-                                        1, GSHMEM_SIGNAL_SET, (me + 1) % 3));
+        CHECK_OK(gshmem_long_put_signal(box, local, N, /* ring: 1 */
+                                        &step_ready[step - 1], 1, GSHMEM_SIGNAL_SET, (me + 1) % 3));
         gshmem_signal_wait_until(&step_ready[step - 1], GSHMEM_CMP_EQ, 1);
         sum += box[0]; /* ring: 2 */
     }
@@ -226,13 +236,15 @@ static void reduced_too_early(void)
     if (me == 0)
         CHECK_OK(gshmem_long_put(data, local, N, 1)); /* reduced_too_early: 1 */
     barrier_if(mended);
-    CHECK_OK(gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, data + N, data, N)); /* reduced_too_early: 2 */
+    CHECK_OK(gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, data + N, data, /* reduced_too_early: 2 */
+                                    N));
 }
 
 static long signal_to_other(void)
 {
     if (me == 0)
-        CHECK_OK(gshmem_long_put_signal(data, local, N, &ready, 1, GSHMEM_SIGNAL_SET, 1)); /* signal_to_other: 1 */
+        CHECK_OK(gshmem_long_put_signal(data, local, N, &ready, 1, /* signal_to_other: 1 */
+                                        GSHMEM_SIGNAL_SET, 1));
     if (me == 1 && mended)
         gshmem_signal_wait_until(&ready, GSHMEM_CMP_EQ, 1);
     if (me == 1)
@@ -286,6 +298,7 @@ int main(int argc, char **argv)
     CASE(after_broadcast());
     CASE(strides_meet());
     CASE(no_lock());
+    CASE(half_a_word());
     CASE(sum += ring());
     CASE(reduced_too_early());
     CASE(sum += signal_to_other());
