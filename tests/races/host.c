@@ -303,6 +303,7 @@ int main(int argc, char **argv)
     CASE(reduced_too_early());
     CASE(sum += signal_to_other());
     CHECK_OK(gshmem_barrier_all());
+    CHECK(sum >= 0);
     CHECK_OK(gshmem_finalize());
     return 0;
 }
