@@ -195,13 +195,17 @@ GSHMEM_KERNEL T gshmem_kernel_atomic_fetch(gshmem_ctx_t ctx, const T *target, T 
     GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c,
                   amo == GSHMEM_AMO_FETCH ? GSHMEM_FOLLOWED_FETCH : GSHMEM_FOLLOWED_ATOMIC_FETCH,
                   target, NULL, sizeof *target, pe);
-    const T old = there ? gshmem_kernel_update<amo>(there, operand, compare)
-                        : gshmem_of_bits<T>(gshmem_kernel_ask_atomic(
-                              c,
-                              gshmem_kernel_atomic_command(amo, gshmem_type_of<T>(), target,
-                                                           gshmem_bits_of(operand),
-                                                           gshmem_bits_of(compare)),
-                              pe));
+    if (there) {
+        const T old = gshmem_kernel_update<amo>(there, operand, compare);
+        GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_SEEN, target, NULL, sizeof *target,
+                      pe);
+        return old;
+    }
+    const T old = gshmem_of_bits<T>(gshmem_kernel_ask_atomic(
+        c,
+        gshmem_kernel_atomic_command(amo, gshmem_type_of<T>(), target, gshmem_bits_of(operand),
+                                     gshmem_bits_of(compare)),
+        pe));
     GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_SEEN, target, NULL, sizeof *target, pe);
     return old;
 }
