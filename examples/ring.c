@@ -16,10 +16,12 @@ int main(void)
     int me = gshmem_my_pe(), n = gshmem_n_pes(), right = (me + 1) % n;
 
     for (uint64_t lap = 1; lap <= LAPS; lap++) {
-        long next = token + 1;
-        if (me == 0) /* sets it off, and sees it again after a whole lap */
+        long next;
+        if (me == 0) { /* sets it off, and sees it again after a whole lap */
+            next = token + 1;
             gshmem_raise(gshmem_long_put_signal(&token, &next, 1, &laps_seen, lap,
                                                 GSHMEM_SIGNAL_SET, right));
+        }
         gshmem_signal_wait_until(&laps_seen, GSHMEM_CMP_GE, lap);
         next = token + 1;
         if (me != 0)

@@ -26,6 +26,7 @@
 #include "runtime/node/kept.h"
 #include "runtime/node/node.h"
 #include "runtime/proxy/kernels.h"
+#include "runtime/races/races.h"
 #include "runtime/stats/stats.h"
 #include "runtime/streams/stream.h"
 #include "runtime/teams/context.h"
@@ -145,6 +146,7 @@ static void init_end_job(struct job *j)
 
     stay_where_it_ends_elsewhere();
     checked_review(j->checked, "gshmem_finalize");
+    races_conclude(j);
     kept_copy();
     say_unseen();
     node_exit_status(j->node, &life.given_status);
@@ -162,6 +164,7 @@ static void init_end_job(struct job *j)
 static void end_job_but_for_threads(struct job *j)
 {
     checked_review(j->checked, "gshmem_finalize");
+    races_conclude(j);
     say_unseen();
     answer_stop(j); /* it reads what rests from here on */
     network_rest(j);

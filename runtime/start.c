@@ -42,6 +42,7 @@
 #include "runtime/operations/malloc.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/modules.h"
+#include "runtime/races/races.h"
 #include "runtime/stats/stats.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
@@ -80,6 +81,7 @@ void life_free_job(struct job *j)
     node_stop(j->node);
     map_close(j->map);
     blobs_close(j->blobs);
+    races_stop(j);
     pretend_no_more(j->pretended);
     stats_free(j->stats);
     pthread_mutex_destroy(&j->lock);
@@ -169,14 +171,19 @@ static uint64_t init_digest(uint64_t digest, const unsigned char *from, size_t b
 
 /* From what PE 0 has chosen at random: a token where its node has other PEs, a key where the job
  * has other nodes. */
-static uint64_t number_of_job(const struct pe_blob *first, bool single)
+static uint64_t init_token(const struct pe_blob *first)
 {
     uint64_t number = 0xcbf29ce484222325u;
 
-    if (single && system_random(&number, sizeof number))
-        return number;
     number = init_digest(number, first->rendezvous.token, sizeof first->rendezvous.token);
     return init_digest(number, first->public_key, sizeof first->public_key);
+}
+
+static uint64_t number_of_job(const struct pe_blob *first, bool single)
+{
+    uint64_t number;
+
+    return single && system_random(&number, sizeof number) ? number : init_token(first);
 }
 
 /* This PE's start-up has failed while the others are on their way to the fence: it takes part with
@@ -234,9 +241,11 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
         (status =
              network_open(j, uid, own.transport, sizeof own.transport, &bytes, own.public_key)))
         return exchange_failure(j, status);
-    own.data_segments = (uint32_t)j->data->n;
+    if ((status = races_open(j, init_token(&own), &own.races_pid)))
+        return exchange_failure(j, status);
+    own.data_segments = (uint16_t)j->data->n;
     own.data_digest = j->data->digest;
-    own.transport_bytes = (uint16_t)bytes;
+    own.transport_bytes = (uint8_t)bytes;
     bytes += offsetof(struct pe_blob, transport);
     if (alone && j->node->index != 0)
         bytes = 0; /* no PE will read it */
@@ -250,6 +259,8 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
         return status;
     j->number = number_of_job(&theirs, j->n_pes == 1); /* theirs: of PE 0 */
     j->stats->gathers = theirs.gathers_counts;
+    if ((status = races_join(j, init_token(&theirs), theirs.races_pid)))
+        return status;
     return alone ? GSHMEM_OK : compare_machines(j, own.machine, &theirs);
 }
 
@@ -287,7 +298,7 @@ static void init_tell(const struct job *j)
 static gshmem_status_t start_checks(struct job *j)
 {
     if (settings_number(SETTING_CHECK) != CHOICE_CHECK_MEMORY)
-        return GSHMEM_OK;
+        return races_start(j);
     if (!(j->checked = checked_start()))
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for GSHMEM_CHECK=memory");
     for (int i = 0; i < j->data->n; i++)
@@ -335,7 +346,7 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     if ((status = map_fill(j)) || (status = place_heap(j)))
         return status;
     start_trace(j);
-    j->observed = trace_is_on() || j->stats->wanted ||
+    j->observed = trace_is_on() || j->stats->wanted || j->races ||
                   settings_number(SETTING_CHECK) == CHOICE_CHECK_MEMORY;
     if ((status = device_heap_start(j, network_await, symmetric_imported)) ||
         (status = network_start(j)) || (status = start_checks(j)) || (status = team_start(j)) ||

@@ -27,10 +27,12 @@ static long follow(int v, int w, long level)
 {
     const uint64_t at = place((uint64_t)w);
 
-    if (home((uint64_t)v) != me || depth[place((uint64_t)v)] != level ||
+    /* others may give v a depth meanwhile */
+    if (home((uint64_t)v) != me ||
+        gshmem_long_atomic_fetch(&depth[place((uint64_t)v)], me) != level ||
         gshmem_long_atomic_compare_swap(&parent[at], 0, v + 1, home((uint64_t)w)))
         return 0;
-    gshmem_raise(gshmem_long_p(&depth[at], level + 1, home((uint64_t)w)));
+    gshmem_raise(gshmem_long_atomic_set(&depth[at], level + 1, home((uint64_t)w)));
     return 1;
 }
 

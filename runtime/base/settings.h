@@ -44,10 +44,11 @@
     X(UNSEEN, NULL, CHOICE, "fail", (FAIL, IGNORE),                                                \
       "if the program never looks at a failed call, by gshmem_last_error or an error "             \
       "handler: make the exit status 1 where it would be 0, or ignore the failure")                \
-    X(CHECK, NULL, CHOICE, "off", (OFF, STRICT, MEMORY),                                           \
+    X(CHECK, NULL, CHOICE, "off", (OFF, STRICT, MEMORY, RACES),                                    \
       "strict: the first call that fails, of the host or of a kernel, ends the job; memory: "      \
       "each operation is compared with the objects that were allocated and with the program's "    \
-      "variables (set it on all PEs)")                                                             \
+      "variables (set it on all PEs); races: accesses of PEs of one machine that nothing orders "  \
+      "are reported (PE 0's setting counts for all)")                                              \
     X(BOOTSTRAP,                                                                                   \
       "NVSHMEM_BOOTSTRAP(pmi= mpi=auto uid=uid),"                                                  \
       "NVSHMEM_BOOTSTRAP_PMI(pmi=pmi pmi-2=pmi pmix=pmix)",                                        \

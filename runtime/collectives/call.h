@@ -25,8 +25,10 @@ struct call {
     const char *name; /* the name of the public function */
     enum collective what;
     struct group *group;
+    gshmem_team_t team;
     uint32_t signature;
     struct place dest, source;
+    size_t to, from; /* bytes of this PE's dest and source */
     size_t bytes; /* what one member has for one other, or for all */
     int root;
     bool spare_root; /* broadcast: the root's dest keeps its contents */

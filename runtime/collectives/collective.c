@@ -17,6 +17,7 @@
 #include "runtime/memory/map.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/node/node.h"
+#include "runtime/races/races.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 
@@ -35,18 +36,53 @@ static inline struct team *collective_begin(struct call *c, gshmem_team_t handle
     if (GSHMEM_UNLIKELY(!t))
         return NULL;
     c->group = t->group;
+    c->team = handle;
     if (GSHMEM_UNLIKELY(t->group->broken || node_losses(t->group->node) != t->group->losses) &&
         group_check(t->group, c->name))
         return NULL;
     return t;
 }
 
-static inline gshmem_status_t collective_run(struct call *c, uint64_t hash, size_t brought)
+static inline gshmem_status_t collective_perform(struct call *c, size_t brought)
 {
-    c->signature = signature_make(c->what, hash);
     if (GSHMEM_UNLIKELY(c->group->internode != NULL))
         return table_internode_algorithm(c->what, brought)(c);
     return table_algorithm(c->what, brought, c->group->n, c->group->oversubscribed)(c);
+}
+
+/* GSHMEM_CHECK=races: what the call reads and writes of this PE, from before its first round until
+ * after its last. Of a broadcast the members know what the root did, of a scan what the members
+ * before them did. */
+static void collective_follow(const struct call *c)
+{
+    const bool broadcast = c->what == COLLECTIVE_BROADCAST, root = c->group->my == c->root;
+
+    races_collective(c->name, broadcast && root && c->spare_root ? NULL : c->dest.mine, c->to,
+                     broadcast && !root ? NULL : c->source.mine, c->from);
+}
+
+static gshmem_status_t collective_followed(struct call *c, size_t brought)
+{
+    const struct team *t = job->team[c->team];
+    const bool scan = c->what == COLLECTIVE_INSCAN || c->what == COLLECTIVE_EXSCAN;
+    gshmem_status_t status;
+
+    collective_follow(c);
+    races_arrive(c->team);
+    status = collective_perform(c, brought);
+    if (c->what == COLLECTIVE_BROADCAST)
+        races_leave(c->team, &t->members[c->root], 1, status);
+    else
+        races_leave(c->team, t->members, scan ? t->my_pe : t->n_pes, status);
+    collective_follow(c);
+    return status;
+}
+
+static inline gshmem_status_t collective_run(struct call *c, uint64_t hash, size_t brought)
+{
+    c->signature = signature_make(c->what, hash);
+    return GSHMEM_UNLIKELY(job->races != NULL) ? collective_followed(c, brought)
+                                               : collective_perform(c, brought);
 }
 
 /* *product becomes a * b, unless it overflows: a size beyond all memory is refused with an error of
@@ -68,7 +104,11 @@ static inline gshmem_status_t sync_team(gshmem_team_t team, const char *name)
 
     if (!collective_begin(&c, team))
         return last_error_status();
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_arrive(team);
     gshmem_status_t status = group_meet(c.group, signature_make(COLLECTIVE_SYNC, 0), name);
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_leave(team, job->team[team]->members, job->team[team]->n_pes, status);
     return status ? status : device_settle();
 }
 
@@ -187,6 +227,14 @@ static gshmem_status_t collective_collect(gshmem_team_t team, void *dest, size_t
     c.bytes = bytes;
     c.bounded = room != SIZE_MAX || job->checked;
     c.dest.room = room < c.dest.room ? room : c.dest.room;
+    c.from = bytes;
+    if (GSHMEM_UNLIKELY(job->races != NULL)) {
+        collective_follow(&c);
+        races_arrive(team);
+        status = collect_sized(&c);
+        races_leave(team, t->members, t->n_pes, status);
+        return status;
+    }
     return collect_sized(&c);
 }
 

@@ -37,6 +37,8 @@ static inline gshmem_status_t places_find_both(struct call *c, const struct team
 {
     gshmem_status_t status = places_find_one(c, t, &c->dest, "dest", dest, to);
 
+    c->to = to;
+    c->from = from;
     return status ? status : places_find_one(c, t, &c->source, "source", source, from);
 }
 

@@ -38,6 +38,7 @@ struct stats;
 struct symmetric;
 struct team;
 struct wait_hooks;
+struct races;
 
 enum { TEAM_MAX = 256 };
 
@@ -55,10 +56,11 @@ struct job {
                                     kernels */
     struct heap *heap;           /* objects in the symmetric heap in host memory */
     struct checked *checked;     /* the program's objects, for GSHMEM_CHECK=memory; else NULL */
+    struct races *races;         /* who has accessed what, for GSHMEM_CHECK=races; else NULL */
     struct stats *stats;         /* what this PE has done, in numbers */
-    bool observed;               /* GSHMEM_CHECK=memory, GSHMEM_TRACE or GSHMEM_STATS: the tables
-                                    that inline code reads say "not mapped", so that each operation
-                                    goes out of line */
+    bool observed;               /* GSHMEM_CHECK=memory or =races, GSHMEM_TRACE or GSHMEM_STATS: the
+                                    tables that inline code reads say "not mapped", so that each
+                                    operation goes out of line */
     bool gpu_kernels;            /* a module of the program has kernels for GPUs */
     struct device *device;       /* where kernels run */
     int nic_way;                 /* an enum nic_way: how NICs access the device's memory, where

@@ -24,6 +24,9 @@ struct thread {
     unsigned lock_tests; /* calls of gshmem_test_lock that found the lock set */
     uint64_t lock_name;  /* this thread in turns of locks; 0: it has none yet */
     uint64_t lot;        /* for the random beginning of a search */
+
+    /* races/races.c: it is in a round of the library's, whose operations are not the program's */
+    unsigned unfollowed;
 };
 
 extern _Thread_local struct thread this_thread;

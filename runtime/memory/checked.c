@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "runtime/base/log.h"
+#include "runtime/memory/caller.h"
 #include "runtime/memory/tree.h"
 #include "runtime/memory/variables.h"
 #include "runtime/where/symbols.h"
 
 enum {
-    FRAMES = 16,
     FREED_MAX = 4096, /* freed objects that are remembered; the oldest are forgotten */
     PATTERN = 0xe7,   /* of red zones */
 };
@@ -49,86 +49,6 @@ static struct checked_object *object_of(struct tree_node *node)
 static struct tree_key at_address(uintptr_t at)
 {
     return (struct tree_key){.major = at};
-}
-
-/* ---- Where the program called ---- */
-
-/* An instruction of the program, as its file and that file's symbols have it. */
-struct place {
-    const char *file; /* NULL: not known */
-    uint64_t at, offset;
-    char function[80]; /* may be empty */
-};
-
-static struct place place_of(const void *from)
-{
-    struct place p = {.file = NULL};
-    struct link_map *map = NULL;
-    Dl_info info;
-
-    /* -1: of the call that the address follows */
-    if (!from || !dladdr1((const char *)from - 1, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
-        return p;
-    p.at = (uintptr_t)from - 1 - map->l_addr;
-    p.file = strrchr(info.dli_fname, '/');
-    p.file = p.file ? p.file + 1 : info.dli_fname;
-    if (!symbols_find(map->l_name[0] ? map->l_name : "/proc/self/exe", p.at, true, p.function,
-                      sizeof p.function, &p.offset))
-        p.function[0] = 0;
-    return p;
-}
-
-/* "main+0x1c (prog+0x12ac)": the second is what addr2line takes. */
-static void checked_name(char *text, size_t size, const void *from)
-{
-    const struct place p = place_of(from);
-
-    if (!p.file)
-        snprintf(text, size, "an unknown place");
-    else if (p.function[0])
-        snprintf(text, size, "%s+%#llx (%s+%#llx)", p.function, (unsigned long long)p.offset,
-                 p.file, (unsigned long long)p.at);
-    else
-        snprintf(text, size, "%s+%#llx", p.file, (unsigned long long)p.at);
-}
-
-/* C++ has "_ZL14nvshmem_putmemPvPKvmi". */
-static const char *without_mangling(const char *function)
-{
-    if (strncmp(function, "_Z", 2) != 0)
-        return function;
-    function += 2 + strspn(function + 2, "NL");
-    return function + strspn(function, "0123456789");
-}
-
-/* The facades' libraries, and functions of our headers that are compiled into the program. */
-static bool is_of_ours(const void *from)
-{
-    static const char *const names[] = {"gshmem_", "shmem_", "shmemx_", "nvshmem_", "nvshmemx_"};
-    const struct place p = place_of(from);
-    const char *name = without_mangling(p.function);
-    bool ours = p.file && strncmp(p.file, "libgshmem", 9) == 0;
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !ours; i++)
-        ours = strncmp(name, names[i], strlen(names[i])) == 0;
-    return ours;
-}
-
-/* The innermost frame that is not of our libraries, nor of our headers. */
-static const void *find_caller(void)
-{
-    void *frame[FRAMES];
-    Dl_info own, info;
-    const int n = backtrace(frame, FRAMES);
-
-    if (!dladdr((void *)(uintptr_t)checked_start, &own))
-        return NULL;
-    for (int i = 0; i < n; i++) {
-        if (dladdr(frame[i], &info) && info.dli_fbase != own.dli_fbase &&
-            !is_of_ours(frame[i]))
-            return frame[i];
-    }
-    return NULL;
 }
 
 /* ---- Red zones ---- */
@@ -166,7 +86,7 @@ static void zone_check(const struct checked *c, const struct checked_object *o, 
         first++;
     if (first == CHECKED_ZONE)
         return;
-    checked_name(from, sizeof from, o->from);
+    caller_name(from, sizeof from, o->from);
     zone_name_next(c, o, next, sizeof next);
     fail(GSHMEM_ERR_ARGUMENT,
          "%s: the program has written behind the object of %zu B at %p, first %zu B behind its "
@@ -271,7 +191,7 @@ void checked_enter(struct checked *c, void *object, size_t bytes, const char *ca
     *o = (struct checked_object){.at = (uintptr_t)object,
                                  .bytes = bytes,
                                  .call = call,
-                                 .from = find_caller(),
+                                 .from = caller_find(),
                                  .zone = zone};
     zone_fill(o);
     pthread_mutex_lock(&c->lock);
@@ -290,7 +210,7 @@ void checked_leave(struct checked *c, const void *object, const char *call)
     if (o && o->at == (uintptr_t)object && !o->freed) {
         zone_check(c, o, call);
         o->freed = true;
-        o->freed_from = find_caller();
+        o->freed_from = caller_find();
         *c->newest = o;
         c->newest = &o->next;
         if (++c->freed > FREED_MAX)
@@ -332,8 +252,8 @@ static void explain_access(const struct checked_object *o, uintptr_t first, size
         return;
     }
     const size_t inside = first - o->at;
-    checked_name(from, sizeof from, o->from);
-    checked_name(freed, sizeof freed, o->freed_from);
+    caller_name(from, sizeof from, o->from);
+    caller_name(freed, sizeof freed, o->freed_from);
     if (o->freed && inside < o->bytes)
         snprintf(text, size, "the object of %zu B at %p was freed, in %s; it was from %s in %s",
                  o->bytes, (void *)o->at, freed, o->call, from);
@@ -356,7 +276,7 @@ static gshmem_status_t refuse_access(const void *at, size_t bytes, const char *c
     char caller[160] = "";
 
     if (here)
-        checked_name(caller, sizeof caller, find_caller());
+        caller_name(caller, sizeof caller, caller_find());
     return fail(GSHMEM_ERR_NOT_SYMMETRIC, "%s of %zu B at %p%s%s: %s", call, bytes, at,
                 here ? ", in " : "", caller, why);
 }

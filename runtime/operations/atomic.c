@@ -12,6 +12,7 @@
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
 #include "runtime/network/open_batches.h"
+#include "runtime/races/races.h"
 #include "runtime/teams/context.h"
 
 /* The target's proxy applies it, with the same CPU atomics as the PEs that have the object mapped;
@@ -171,6 +172,21 @@ static inline bool atomic_is_record(gshmem_ctx_t ctx, enum gshmem_amo op, int ty
            atomic_joins_batch(c, world, SEGMENT_HEAP, offset, op, type, operand, bytes);
 }
 
+/* GSHMEM_CHECK=races. */
+static gshmem_status_t atomic_followed(struct context *c, const struct location *there,
+                                       enum gshmem_amo op, int type, uint64_t operand,
+                                       uint64_t compare, const void *target, uint64_t *old)
+{
+    const size_t bytes = atomic_type_bytes(type);
+    gshmem_status_t status;
+
+    races_atomic(atomic_names[op], op, target, bytes, there->pe, old != NULL);
+    status = operations_atomic_apply(c, there, op, type, operand, compare, old);
+    if (old && !status)
+        races_see(target, bytes, there->pe);
+    return status;
+}
+
 __attribute__((noinline)) static gshmem_status_t
 atomic_of_any_kind(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target, uint64_t operand,
                    uint64_t compare, uint64_t *old, int pe)
@@ -179,7 +195,11 @@ atomic_of_any_kind(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
     struct context *c = NULL;
     gshmem_status_t status = atomic_begin(ctx, op, type, target, pe, &c, &there);
 
-    return status ? status : operations_atomic_apply(c, &there, op, type, operand, compare, old);
+    if (status)
+        return status;
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        return atomic_followed(c, &there, op, type, operand, compare, target, old);
+    return operations_atomic_apply(c, &there, op, type, operand, compare, old);
 }
 
 /* A batch's first operation was checked, and its records are the same operation. */
@@ -247,6 +267,8 @@ gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshmem_amo op, i
                     atomic_name(op) + strlen("atomic_"), pe, target);
     if ((status = atomic_begin(ctx, op, type, target, pe, &c, &there)))
         return status;
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_atomic(atomic_names[op], op, target, atomic_type_bytes(type), there.pe, false);
     const bool half = atomic_type_bytes(type) == 4;
     if (there.way == WAY_NETWORK) {
         struct transport_request request = atomic_request(&there, op, type, operand, compare);

@@ -6,6 +6,8 @@
 #include "runtime/base/log.h"
 #include "runtime/collectives/collectives.h"
 #include "runtime/job/job.h"
+#include "runtime/races/races.h"
+#include "runtime/teams/team.h"
 
 _Static_assert((int)REQUEST_WORDS <= (int)COLLECTIVE_AGREE_MAX, "all words go into one agreement");
 
@@ -100,12 +102,18 @@ gshmem_status_t request_agree(const struct request *asked)
 {
     uint64_t min[REQUEST_WORDS], max[REQUEST_WORDS];
     struct request own = *asked, *r = &own;
+    const struct team *world = job->team[GSHMEM_TEAM_WORLD];
     gshmem_status_t status = gshmem_quiet();
 
     if (status && !r->word[REQUEST_MISUSE] && !r->word[REQUEST_MEMORY])
         request_refuse_failed(r, status); /* on all PEs, which wait for this one */
-    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), r->word, min, max,
-                                   REQUEST_WORDS)))
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_arrive(GSHMEM_TEAM_WORLD);
+    status = collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), r->word, min, max,
+                              REQUEST_WORDS);
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_leave(GSHMEM_TEAM_WORLD, world->members, world->n_pes, status);
+    if (status)
         return status;
     for (enum request_word word = 0; word < REQUEST_WORDS; word++) {
         if (word == REQUEST_MISUSE || word == REQUEST_MEMORY) {

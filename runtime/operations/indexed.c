@@ -367,6 +367,24 @@ static gshmem_status_t indexed_all(const struct indexed *ix)
 
 /* ---- The calls ---- */
 
+/* GSHMEM_CHECK=races: each element. Like the calls, they may complete after it. */
+static void indexed_follow(const struct indexed *ix)
+{
+    const int *world = job->team[ix->c->view.team]->members;
+
+    for (size_t i = 0; i < ix->n; i++) {
+        char *there = (char *)ix->object + ix->index[i] * ix->element;
+        char *mine = ix->local + i * ix->element;
+        const int pe = world[ix->pes ? ix->pes[i] : ix->pe];
+        if (ix->each == TRANSPORT_PUT)
+            races_put(ix->call, there, mine, ix->element, pe, false);
+        else if (ix->each == TRANSPORT_GET)
+            races_get(ix->call, mine, there, ix->element, pe, ix->nbi);
+        else
+            races_atomic(ix->call, GSHMEM_AMO_ADD, there, ix->element, pe, false);
+    }
+}
+
 static gshmem_status_t indexed_begin(struct indexed *ix)
 {
     const bool each = ix->pe == GSHMEM_PE_OF_EACH;
@@ -383,6 +401,8 @@ static gshmem_status_t indexed_begin(struct indexed *ix)
     if (job->checked &&
         (status = context_check_local(ix->local, gshmem_bytes(ix->n, ix->element), ix->call, true)))
         return status;
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        indexed_follow(ix);
     ix->pending = ix->c->pending;
     ix->batches = network_takes_batches(job->network) && ix->most <= UINT32_MAX &&
                   !network_is_on_device(job->network, ix->local, gshmem_bytes(ix->n, ix->element));
@@ -465,6 +485,7 @@ gshmem_status_t gshmem_path_ixget(gshmem_ctx_t ctx, void *dest, const void *sour
                          .index = index,
                          .pes = pes,
                          .pe = pe,
+                         .nbi = nbi != 0,
                          .n = n};
 
     return indexed_call(&ix, !nbi);

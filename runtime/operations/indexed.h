@@ -20,6 +20,7 @@ struct indexed {
     const size_t *index;
     const int *pes; /* NULL: all elements are of `pe` */
     int pe;
+    bool nbi; /* a get */
     size_t n;
     size_t most;           /* the largest index */
     size_t span;           /* bytes of the object up to the end of that element */

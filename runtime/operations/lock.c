@@ -38,6 +38,7 @@
 #include "runtime/network/wait.h"
 #include "runtime/network/wait_shown.h"
 #include "runtime/operations/lock_turns.h"
+#include "runtime/races/races.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
 #include "runtime/where/record.h"
@@ -282,6 +283,8 @@ gshmem_status_t gshmem_set_lock(long *lock)
         return status;
     if ((status = lock_enter((struct lock_halves *)lock, home)))
         lock_end_turn(lock, NULL);
+    else if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_see(lock, sizeof *lock, job->pe);
     return status;
 }
 
@@ -355,6 +358,8 @@ int gshmem_test_lock(long *lock)
     status = try_to_enter((struct lock_halves *)lock, home, &taken);
     if (!taken)
         lock_end_turn(lock, NULL);
+    else if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_see(lock, sizeof *lock, job->pe);
     return status ? -1 : !taken;
 }
 

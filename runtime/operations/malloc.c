@@ -19,6 +19,7 @@
 #include "runtime/network/network.h"
 #include "runtime/operations/heap_agreement.h"
 #include "runtime/proxy/kernels.h"
+#include "runtime/races/races.h"
 #include "runtime/teams/multicast.h"
 
 /* ---- The first call ---- */
@@ -50,10 +51,12 @@ static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mi
     return can ? heap_lower_limit(h, limit) : GSHMEM_OK;
 }
 
-/* An object is there, for GSHMEM_CHECK=memory. Its red zone comes to exist with it. */
+/* An object is there, for GSHMEM_CHECK=memory and =races. Its red zone comes to exist with it. */
 static void malloc_enter_object(struct heap *h, const struct request *r, size_t offset,
                                 size_t bytes)
 {
+    if (job->races)
+        races_enter(h->base + offset, bytes);
     if (!job->checked)
         return;
     heap_touch(h, offset, bytes + CHECKED_ZONE);
@@ -193,6 +196,8 @@ static void malloc_give_back(struct heap *h, size_t offset, size_t bytes)
 static void malloc_release(struct heap *h, const struct request *r, size_t offset, size_t bytes)
 {
     checked_leave(job->checked, h->base + offset, request_name(r));
+    if (job->races)
+        races_forget(h->base + offset, bytes);
     allocator_give(h->objects, offset);
     malloc_give_back(h, offset, bytes);
 }
@@ -352,6 +357,8 @@ static bool malloc_resize(struct heap *h, struct request *r, size_t offset, size
         return false;
     }
     checked_leave(job->checked, h->base + offset, request_name(r));
+    if (job->races)
+        races_forget(h->base + offset, before);
     if (bytes < before)
         malloc_give_back(h, offset + bytes, before - bytes);
     else

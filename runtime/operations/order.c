@@ -16,6 +16,7 @@
 #include "runtime/job/ranges.h"
 #include "runtime/network/network.h"
 #include "runtime/proxy/kernels.h"
+#include "runtime/races/races.h"
 #include "runtime/teams/context.h"
 
 gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
@@ -28,6 +29,8 @@ gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
     if (c->kernel && (status = kernels_fence(c->kernel, "gshmem_fence")))
         return status;
     network_fence(job->network);
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_fence();
     /* pairs with the acquire of the PE that reads what is stored after it
      * (wait_until_load, gshmem_signal_fetch) */
     atomic_thread_fence(memory_order_acq_rel);
@@ -52,6 +55,8 @@ gshmem_status_t gshmem_ctx_flush(gshmem_ctx_t ctx)
     if (!c)
         return last_error_status();
     status = network_flush(c->pending, "gshmem_flush");
+    if (GSHMEM_UNLIKELY(job->races != NULL) && !status)
+        races_flush();
     if (status || !c->kernel)
         return status;
     return job->observer->flush(c->kernel, "gshmem_flush");

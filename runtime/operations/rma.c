@@ -10,6 +10,7 @@
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
 #include "runtime/network/open_batches.h"
+#include "runtime/races/races.h"
 #include "runtime/teams/context.h"
 
 /* Checks the argument that is not symmetric. For 0 bytes it may be anything. */
@@ -116,6 +117,8 @@ put_anywhere(struct context *c, void *dest, const void *source, size_t bytes, in
 
     if (status || (status = rma_check_own(source, bytes, "put")))
         return status;
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_put(nbi ? "put_nbi" : "put", dest, source, bytes, t.pe, nbi);
     if (t.way == WAY_NETWORK)
         return put_remote(c, &t, source, bytes, nbi, "put");
     return copy_here(c, STATS_PUT, &t, t.at, source, bytes);
@@ -150,6 +153,8 @@ gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source
         (status = context_resolve(c, source, bytes, pe, "get", &t)) ||
         (status = rma_check_own(dest, bytes, "get")))
         return last_error_status();
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_get(nbi ? "get_nbi" : "get", dest, source, bytes, t.pe, nbi);
     if (t.way == WAY_NETWORK)
         return get_remote(c, &t, dest, bytes, nbi, "get");
     return copy_here(c, STATS_GET, &t, dest, t.at, bytes);
@@ -274,6 +279,9 @@ static gshmem_status_t rma_put_strided(const char *call, gshmem_ctx_t ctx, void 
         status = rma_check_own(source, s.from_span, call);
     if (status || !s.run)
         return status;
+    for (size_t i = 0; GSHMEM_UNLIKELY(job->races != NULL) && i < n; i++)
+        races_put(call, (char *)dest + i * s.to_step, (const char *)source + i * s.from_step,
+                  s.run, t.pe, false);
     if (t.way == WAY_NETWORK)
         return put_blocks_remote(c, t, source, &s, n, call);
     if (!(status = move_blocks(&t, t.at, source, &s, n)))
@@ -302,6 +310,9 @@ static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *des
         status = rma_check_own(dest, s.to_span, call);
     if (status || !s.run)
         return status;
+    for (size_t i = 0; GSHMEM_UNLIKELY(job->races != NULL) && i < n; i++)
+        races_get(call, (char *)dest + i * s.to_step, (const char *)source + i * s.from_step,
+                  s.run, t.pe, false);
     if (t.way == WAY_NETWORK)
         return get_blocks_remote(t, dest, &s, n, call);
     if (!(status = move_blocks(&t, dest, t.at, &s, n)))
@@ -449,6 +460,11 @@ static gshmem_status_t rma_put_signal(gshmem_ctx_t ctx, void *dest, const void *
     data = flag; /* there is no data */
     if (bytes && (status = context_resolve(c, dest, bytes, pe, call, &data)))
         return status;
+    if (GSHMEM_UNLIKELY(job->races != NULL)) {
+        if (bytes)
+            races_put_signalled(call, dest, source, bytes, data.pe, nbi);
+        races_atomic(call, GSHMEM_AMO_ADD, sig_addr, sizeof *sig_addr, flag.pe, false);
+    }
     /* A PE of another node may have GPU memory that is mapped here, and host memory that is not.
      * Then the data is in place before the signal is sent. In all other cases the signal is sent
      * the same way as the data. */

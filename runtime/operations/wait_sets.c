@@ -15,6 +15,7 @@
 #include "runtime/network/wait_shown.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/operations/wait_values.h"
+#include "runtime/races/races.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
 #include "runtime/where/record.h"
@@ -100,7 +101,11 @@ static bool set_satisfied(const struct set *s, size_t i)
 {
     struct range r = set_range(s, i);
 
-    return range_has(&r, wait_until_load(s->type, s->ivars + i * s->bytes));
+    if (!range_has(&r, wait_until_load(s->type, s->ivars + i * s->bytes)))
+        return false;
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_see(s->there + i * s->bytes, s->bytes, job->pe);
+    return true;
 }
 
 static bool set_is_empty(const struct set *s)

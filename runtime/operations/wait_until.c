@@ -11,6 +11,7 @@
 #include "runtime/memory/map.h"
 #include "runtime/network/wait.h"
 #include "runtime/network/wait_shown.h"
+#include "runtime/races/races.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/operations/wait_values.h"
 #include "runtime/teams/context.h"
@@ -154,6 +155,14 @@ static gshmem_status_t wait_for_copy(const char *call, enum gshmem_type type, co
                                 : wait_until_fail_alone(call, status, type, at, &r, *seen);
 }
 
+/* What the PE knows that has updated the variable, this one knows from now on. */
+static gshmem_status_t wait_until_seen(enum gshmem_type type, const void *at)
+{
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_see(at, type_bytes(type), job->pe);
+    return device_settle();
+}
+
 /* *seen becomes the value that ended the wait, or the last one before it failed. Polls once more
  * after a failure, because the update may have come with it. There is a pause between any two
  * polls, from the first on: without it the polls take the cache line from its writer again and
@@ -167,7 +176,7 @@ gshmem_status_t wait_until_wait_for(const char *call, enum gshmem_type type, con
     if (wait_until_in_device(at))
         return wait_for_copy(call, type, at, r, seen);
     if (range_has(&r, *seen = wait_until_load(type, at)))
-        return device_settle();
+        return wait_until_seen(type, at);
     const struct variable v = {type, at, &r, seen};
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
     wait_for_object(&w, show_variable, &v);
@@ -178,7 +187,7 @@ gshmem_status_t wait_until_wait_for(const char *call, enum gshmem_type type, con
     } while (!range_has(&r, *seen) && !status);
     trace_event(TRACE_SEEN, TRACE_NO_OP, -1, *seen, (uint64_t)(uintptr_t)at, type_bytes(type));
     wait_end(&w);
-    return range_has(&r, *seen) ? device_settle()
+    return range_has(&r, *seen) ? wait_until_seen(type, at)
                                 : wait_until_fail_alone(call, status, type, at, &r, *seen);
 }
 
@@ -214,7 +223,7 @@ int gshmem_path_test_one(enum gshmem_type type, const void *ivar, int cmp, uint6
     struct range r = wait_until_range_of(type_is_signed(type), cmp, value);
     if (!range_has(&r, seen))
         return 0;
-    gshmem_raise(device_settle());
+    gshmem_raise(wait_until_seen(type, ivar));
     return 1;
 }
 
@@ -240,8 +249,13 @@ uint64_t gshmem_path_signal_fetch(const uint64_t *sig_addr)
     gshmem_status_t status = context_check_own(sig_addr, sizeof *sig_addr, "signal_fetch");
     uint64_t seen = 0;
 
-    if (!status && !wait_until_in_device(sig_addr)) /* acquire: as gshmem_signal_fetch has it */
-        return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+    if (!status && !wait_until_in_device(sig_addr)) {
+        /* acquire: as gshmem_signal_fetch has it */
+        seen = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+        if (GSHMEM_UNLIKELY(job && job->races))
+            races_see(sig_addr, sizeof *sig_addr, job->pe);
+        return seen;
+    }
     if (status || (status = load_from_device(GSHMEM_TYPE_UINT64, sig_addr, &seen)))
         gshmem_raise(status);
     return seen;

@@ -8,6 +8,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/job/job.h"
 #include "runtime/network/network.h"
+#include "runtime/proxy/follow.h"
 #include "runtime/proxy/modules.h"
 #include "runtime/proxy/parts.h"
 #include "runtime/teams/context.h"
@@ -116,6 +117,7 @@ gshmem_status_t kernels_start(struct job *j)
 
     if (!modules_any(j->device->ops->name))
         return GSHMEM_OK;
+    follow_start(j);
     pthread_once(&once, kernels_watch_forks); /* after the handler that gives a child its own
                                                  variables */
     if (!(j->kernels = calloc(1, sizeof *j->kernels)))

@@ -9,6 +9,7 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
+#include "runtime/races/races.h"
 #include "runtime/stats/stats.h"
 #include "runtime/teams/observer.h"
 #include "runtime/teams/team.h"
@@ -123,6 +124,8 @@ static inline gshmem_status_t context_quiet(struct context *c, const char *call,
     /* seq_cst: of two PEs that each put, quiet and get, at least one must see the other's put */
     atomic_thread_fence(memory_order_seq_cst);
     gshmem_status_t status = network_quiet(c->pending, call);
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_quiet();
     if (GSHMEM_LIKELY(!c->kernel))
         return status;
     gshmem_status_t kernels = job->observer->quiet(c->kernel, call, last);

@@ -4,6 +4,7 @@
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/races/races.h"
 #include "runtime/teams/group.h"
 #include "runtime/teams/multicast.h"
 #include "runtime/teams/slots.h"
@@ -74,7 +75,12 @@ static gshmem_status_t split_make(const struct split *s, enum split_kind kind, i
     else if (s->config_mask)
         t->config = *s->config;
 
-    if ((status = slots_install(s->parent, t, signature, s->call))) {
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_arrive(s->parent->id);
+    status = slots_install(s->parent, t, signature, s->call);
+    if (GSHMEM_UNLIKELY(job->races != NULL))
+        races_leave(s->parent->id, s->parent->members, s->parent->n_pes, status);
+    if (status) {
         if (t && t->id == GSHMEM_TEAM_INVALID)
             team_free(job, t); /* otherwise it is freed with the job */
         return status;

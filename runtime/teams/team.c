@@ -10,6 +10,7 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/map.h"
 #include "runtime/node/node.h"
+#include "runtime/races/races.h"
 #include "runtime/teams/group.h"
 #include "runtime/teams/internode.h"
 #include "runtime/teams/observer.h"
@@ -120,6 +121,8 @@ void team_install(struct job *j, struct team *t, gshmem_team_t slot)
     /* Clears what an earlier team left: that team's members are done with this block (see
      * group_farewell), and the members of this team synchronize before they read it. */
     if (slot > GSHMEM_TEAM_HOST) {
+        if (j->races)
+            races_new_team(slot);
         memset(mine, 0, sizeof *mine);
         if (t->group->internode)
             memset(mine + TEAM_MAX, 0, sizeof *mine);

@@ -36,6 +36,7 @@ LAYERS = [
     "runtime/job",
     "runtime/node",
     "runtime/memory",
+    "runtime/races",
     "runtime/network",
     "runtime/teams",
     "runtime/collectives",

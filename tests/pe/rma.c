@@ -95,6 +95,7 @@ static void test_symmetric_source(void)
     CHECK_EQ(cell[1], 1000 + left());
     CHECK_OK(gshmem_getmem(&cell[1], &cell[0], 8, left()));
     CHECK_EQ(cell[1], 1000 + left());
+    barrier();
     CHECK_OK(gshmem_putmem(&cell[0], &cell[0], 8, me));
     CHECK_EQ(cell[0], 1000 + me);
     barrier();

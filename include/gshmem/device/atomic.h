@@ -174,6 +174,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_atomic(gshmem_ctx_t ctx, T *dest, T 
     const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
     T *there = gshmem_kernel_reach_atomic(c, dest, pe);
 
+    GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_ATOMIC, dest, NULL, sizeof *dest, pe);
     if (!there)
         return gshmem_kernel_post_atomic(
             c,
@@ -191,13 +192,22 @@ GSHMEM_KERNEL T gshmem_kernel_atomic_fetch(gshmem_ctx_t ctx, const T *target, T 
     const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
     T *there = gshmem_kernel_reach_atomic(c, target, pe);
 
-    if (there)
-        return gshmem_kernel_update<amo>(there, operand, compare);
-    return gshmem_of_bits<T>(gshmem_kernel_ask_atomic(
+    GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c,
+                  amo == GSHMEM_AMO_FETCH ? GSHMEM_FOLLOWED_FETCH : GSHMEM_FOLLOWED_ATOMIC_FETCH,
+                  target, NULL, sizeof *target, pe);
+    if (there) {
+        const T old = gshmem_kernel_update<amo>(there, operand, compare);
+        GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_SEEN, target, NULL, sizeof *target,
+                      pe);
+        return old;
+    }
+    const T old = gshmem_of_bits<T>(gshmem_kernel_ask_atomic(
         c,
         gshmem_kernel_atomic_command(amo, gshmem_type_of<T>(), target, gshmem_bits_of(operand),
                                      gshmem_bits_of(compare)),
         pe));
+    GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_SEEN, target, NULL, sizeof *target, pe);
+    return old;
 }
 
 template <enum gshmem_amo amo, class T>
@@ -208,6 +218,9 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_atomic_fetch_nbi(gshmem_ctx_t ctx, T
     const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
     T *there = gshmem_kernel_reach_atomic(c, target, pe);
 
+    GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c,
+                  amo == GSHMEM_AMO_FETCH ? GSHMEM_FOLLOWED_FETCH : GSHMEM_FOLLOWED_ATOMIC, target,
+                  NULL, sizeof *target, pe);
     if (!there || !fetch)
         return gshmem_kernel_post_atomic_fetch(
             c,

@@ -194,8 +194,15 @@ template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_call_meet(const struct gshmem_kernel_call *call,
                                                            const struct gshmem_kernel_round *r)
 {
+    GSHMEM_FOLLOW(scope, &r->team->ctx, GSHMEM_FOLLOWED_READ, call->source, NULL,
+                  call->source_bytes, r->team->ctx.my_pe);
+    GSHMEM_FOLLOW(scope, &r->team->ctx, GSHMEM_FOLLOWED_WRITE, call->dest, NULL, call->dest_bytes,
+                  r->team->ctx.my_pe);
+    GSHMEM_FOLLOW_STEP(scope, GSHMEM_FOLLOWED_ARRIVE, call->handle);
     gshmem_kernel_load_round<scope>(r, call->source);
     gshmem_status_t status = gshmem_kernel_meet<scope>(r, GSHMEM_OK);
+    if (!status)
+        GSHMEM_FOLLOW_STEP(scope, GSHMEM_FOLLOWED_LEAVE, call->handle);
     if (status && gshmem_kernel_rank<scope>() == 0)
         gshmem_kernel_explain(r->team, call->what, status);
     return status;

@@ -30,7 +30,10 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_sync_team(gshmem_team_t team)
     struct gshmem_kernel_round r = gshmem_kernel_round(t, GSHMEM_COLLECTIVE_SYNC);
     if (barrier && gshmem_kernel_rank<scope>() == 0)
         mine = gshmem_kernel_quiet(GSHMEM_CTX_DEFAULT);
+    GSHMEM_FOLLOW_STEP(scope, GSHMEM_FOLLOWED_ARRIVE, team);
     gshmem_status_t status = gshmem_kernel_meet<scope>(&r, mine);
+    if (!status)
+        GSHMEM_FOLLOW_STEP(scope, GSHMEM_FOLLOWED_LEAVE, team);
     if (status && gshmem_kernel_rank<scope>() == 0)
         gshmem_kernel_explain(t, GSHMEM_COLLECTIVE_SYNC, status);
     return status;

@@ -40,6 +40,13 @@ static int gshmem_device_fill(const struct gshmem_device_state *state)
 }
 #endif
 
+#if defined(GSHMEM_RACES) && defined(GSHMEM_HOST_DEVICE)
+#include "gshmem/races.h"
+#define GSHMEM_FOLLOW_MODULE() gshmem_path_follow(GSHMEM_FOLLOWED_MODULE, NULL, NULL, 0, 0)
+#else
+#define GSHMEM_FOLLOW_MODULE() ((void)0)
+#endif
+
 static struct gshmem_device_module gshmem_device_module_here = {
     sizeof(struct gshmem_device_module),
     GSHMEM_DEVICE_STATE_VERSION,
@@ -55,6 +62,7 @@ static struct gshmem_device_module gshmem_device_module_here = {
 #ifdef GSHMEM_HOST_DEVICE
 __attribute__((constructor)) static void gshmem_device_module_begin(void)
 {
+    GSHMEM_FOLLOW_MODULE();
     gshmem_device_register(&gshmem_device_module_here);
 }
 

@@ -2,6 +2,7 @@
 #ifndef GSHMEM_DEVICE_ORDER_H
 #define GSHMEM_DEVICE_ORDER_H
 
+#include "gshmem/device/follow.h"
 #include "gshmem/device/post.h"
 
 /* For mapped peers: orders this thread's stores for all agents. A fence need not order gets, which
@@ -62,6 +63,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
 
     if (!gshmem_kernel_exists(c))
         return gshmem_kernel_refuse(c, {}, 0, false);
+    GSHMEM_FOLLOW_STEP(GSHMEM_SCOPE_THREAD, GSHMEM_FOLLOWED_FENCE, 0);
     if (c->proxied)
         return gshmem_kernel_fence_on(c);
     gshmem_kernel_fence_stores();
@@ -135,6 +137,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_on(const struct gshmem_de
         gshmem_status_t one = gshmem_kernel_quiet_host(c);
         status = status ? status : one;
     }
+    GSHMEM_FOLLOW_STEP(GSHMEM_SCOPE_THREAD, GSHMEM_FOLLOWED_QUIET, 0);
     return status;
 }
 
@@ -188,6 +191,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_flush_ctx(const struct gshmem_d
         return gshmem_kernel_without_job(false);
     for (uint32_t i = 0; i < c->channels && !status; i++)
         status = gshmem_kernel_flush_channel(c, &c->channel[i]);
+    GSHMEM_FOLLOW_STEP(GSHMEM_SCOPE_THREAD, GSHMEM_FOLLOWED_FLUSH, 0);
     return status || !c->host ? status : gshmem_kernel_wait_host(c);
 }
 

@@ -7,6 +7,7 @@
 #define GSHMEM_DEVICE_RMA_H
 
 #include "gshmem/device/copy.h"
+#include "gshmem/device/follow.h"
 #include "gshmem/device/order.h"
 
 /* ---- Through the proxy, by one thread ------------------------------------------------------- */
@@ -77,6 +78,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_put(gshmem_ctx_t ctx, void *dest, co
     gshmem_status_t status = GSHMEM_OK;
 
     gshmem_kernel_sync<scope>();
+    GSHMEM_FOLLOW_EITHER(scope, nbi, c, PUT, dest, source, bytes, pe);
     if (there && source) {
         gshmem_kernel_copy<scope>(there, source, bytes);
         if (!nbi)
@@ -97,6 +99,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_get(gshmem_ctx_t ctx, void *dest, co
     gshmem_status_t status = GSHMEM_OK;
 
     gshmem_kernel_sync<scope>();
+    GSHMEM_FOLLOW_EITHER(scope, nbi, c, GET, source, dest, bytes, pe);
     if (there && dest) {
         gshmem_kernel_copy<scope>(dest, there, bytes);
         if (!nbi)
@@ -134,6 +137,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_p(gshmem_ctx_t ctx, T *dest, T value
     const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
     void *there = gshmem_kernel_reach(c, dest, sizeof value, pe);
 
+    GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_PUT, dest, NULL, sizeof value, pe);
     if (!there)
         return gshmem_kernel_post_p(c, dest, value, pe);
     gshmem_kernel_store((T *)there, value);
@@ -167,6 +171,7 @@ template <class T> GSHMEM_KERNEL T gshmem_kernel_g(gshmem_ctx_t ctx, const T *so
     const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
     const void *there = gshmem_kernel_reach(c, source, sizeof *source, pe);
 
+    GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_GET, source, NULL, sizeof *source, pe);
     gshmem_kernel_may_wait();
     return there ? gshmem_kernel_load((const T *)there) : gshmem_kernel_ask_g(c, source, pe);
 }
@@ -276,6 +281,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_signal(gshmem_ctx_t ctx, uint64_t *s
     uint64_t *there = (uint64_t *)gshmem_kernel_reach(c, sig_addr, sizeof *sig_addr, pe);
     bool good = gshmem_kernel_signal_good(sig_addr, signal_op);
 
+    GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_SIGNAL, sig_addr, NULL, 8, pe);
     if (there && good) {
         gshmem_kernel_signal_there(there, signal, signal_op);
         return GSHMEM_OK;
@@ -300,6 +306,9 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_put_signal(gshmem_ctx_t ctx, void *d
     gshmem_status_t status = GSHMEM_OK;
 
     gshmem_kernel_sync<scope>();
+    GSHMEM_FOLLOW_EITHER(scope, nbi, c, PUT_SIGNAL, dest, source, bytes, pe);
+    if (bytes) /* else it is a signal, which tells of itself */
+        GSHMEM_FOLLOW(scope, c, GSHMEM_FOLLOWED_SIGNAL, sig_addr, NULL, sizeof *sig_addr, pe);
     if (there && flag && good && source) {
         gshmem_kernel_copy<scope>(there, source, bytes);
         gshmem_kernel_sync<scope>();
