@@ -17,6 +17,7 @@
 #include "runtime/collectives/collectives.h"
 #include "runtime/job/extensions.h"
 #include "runtime/job/job.h"
+#include "runtime/job/thread.h"
 #include "runtime/life.h"
 #include "runtime/memory/checked.h"
 #include "runtime/memory/device_heap.h"
@@ -64,7 +65,7 @@ static void let_words_arrive(const struct job *j)
 
 /* Ends this PE's part in the job: after this no other PE accesses its memory, nor does it access
  * theirs. */
-static gshmem_status_t leave_job(struct job *j, enum departure_way way)
+static gshmem_status_t leave_in_order(struct job *j, enum departure_way way)
 {
     /* where the process ends, kernels are left to themselves: they may wait for what never comes */
     gshmem_status_t status = streams_drain(way == LEFT_BY_FINALIZE),
@@ -94,6 +95,14 @@ static gshmem_status_t leave_job(struct job *j, enum departure_way way)
         met = collective_finalize(j, "gshmem_finalize", way);
         status = status ? status : met;
     }
+    return status;
+}
+
+static gshmem_status_t leave_job(struct job *j, enum departure_way way)
+{
+    this_thread.leaves = true;
+    const gshmem_status_t status = leave_in_order(j, way);
+    this_thread.leaves = false;
     return status;
 }
 

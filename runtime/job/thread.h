@@ -11,6 +11,9 @@ struct thread {
     bool ends_process; /* it has taken the process out of the job, which ends with it */
     bool ending;       /* it has begun to end the job */
 
+    /* end.c: it is leaving the job in good order */
+    bool leaves;
+
     /* network/requests.c: a request whose result is not needed; its failure is not logged */
     bool unheeded;
 

@@ -28,18 +28,13 @@
 
 #define LOOK_NS 500000000ull
 
-static bool is_ending(const struct network *n)
-{
-    return atomic_load_explicit(&n->ending, memory_order_relaxed);
-}
-
 /* With the lock held: tells the transport of failures that it has not yet passed on. */
 static void failures_pass_on(struct network *n)
 {
     const struct node *node = n->node;
     uint32_t losses = node_losses(node);
 
-    if (!n->remote || losses == n->losses_notified || is_ending(n))
+    if (!n->remote || losses == n->losses_notified || network_expects_end(n))
         return;
     n->losses_notified = losses;
     for (int pe = 0; pe < n->job->n_pes; pe++) {
@@ -58,14 +53,14 @@ void network_lose(void *context, int pe, gshmem_status_t status, const char *why
 {
     struct network *n = context;
 
-    if (is_ending(n) && status == GSHMEM_ERR_UNREACHABLE) {
+    if (network_expects_end(n) && status == GSHMEM_ERR_UNREACHABLE) {
         log_line(LOG_DEBUG, "PE %d has left: %s", pe, why);
         return;
     }
     if (atomic_load_explicit(&n->refused[pe], memory_order_relaxed))
         return; /* it lives, and ends what it has with this PE */
     bool news = node_lose(n->node, pe);
-    log_line(is_ending(n) ? LOG_DEBUG : news ? LOG_ERROR : LOG_INFO,
+    log_line(network_expects_end(n) ? LOG_DEBUG : news ? LOG_ERROR : LOG_INFO,
              "PE %d cannot be reached any more: %s", pe, why);
     failures_pass_on(n);
 }
@@ -75,7 +70,7 @@ void network_be_refused(void *context, int pe)
 {
     struct network *n = context;
 
-    if (is_ending(n) || node_lost(n->node, pe) ||
+    if (network_expects_end(n) || node_lost(n->node, pe) ||
         atomic_exchange_explicit(&n->refused[pe], true, memory_order_relaxed))
         return;
     atomic_store_explicit(&n->refusals, true, memory_order_relaxed);
@@ -98,8 +93,8 @@ void network_be_notified(void *context, int from, int pe)
         network_be_refused(n, from);
     if (node->index_of[pe] >= 0 || node_lost(node, from) || !node_lose(node, pe))
         return;
-    log_line(is_ending(n) ? LOG_DEBUG : LOG_ERROR, "PE %d cannot be reached any more, says PE %d",
-             pe, from);
+    log_line(network_expects_end(n) ? LOG_DEBUG : LOG_ERROR,
+             "PE %d cannot be reached any more, says PE %d", pe, from);
     failures_pass_on(n);
 }
 
@@ -122,7 +117,7 @@ void network_look_around(struct network *n)
 {
     uint64_t now = clock_ns();
 
-    if (!n->remote || is_ending(n))
+    if (!n->remote || network_expects_end(n))
         return;
     if (now - n->looked >= LOOK_NS) {
         n->looked = now;

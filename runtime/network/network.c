@@ -324,6 +324,11 @@ void network_expect_end(struct network *n)
     atomic_store_explicit(&n->ending, true, memory_order_relaxed);
 }
 
+bool network_expects_end(const struct network *n)
+{
+    return atomic_load_explicit(&n->ending, memory_order_relaxed);
+}
+
 bool network_runs_same(struct network *n, int pe)
 {
     struct memory_map *map = n->job->map;

@@ -134,6 +134,7 @@ bool network_lost(const struct network *n, int pe);
 bool network_any_lost(const struct network *n);
 /* From now on peers may leave: streams that they close are no failure. */
 void network_expect_end(struct network *n);
+bool network_expects_end(const struct network *n);
 
 /* A fence, of any context: what is posted later stays behind what was posted before, also where it
  * is marked loose. */

@@ -12,6 +12,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/base/system.h"
 #include "runtime/job/job.h"
+#include "runtime/job/thread.h"
 #include "runtime/network/network.h"
 #include "runtime/node/affinity.h"
 #include "runtime/node/node.h"
@@ -129,11 +130,18 @@ static int find_dead(const struct wait *w)
     return -1;
 }
 
+/* Another thread leaves the job, and notices itself who has died. PEs that are gone may have left
+ * with it. */
+static bool another_thread_leaves(void)
+{
+    return job->network && network_expects_end(job->network) && !this_thread.leaves;
+}
+
 static gshmem_status_t check_peers(const struct wait *w)
 {
     int dead = find_dead(w);
 
-    if (dead < 0)
+    if (dead < 0 || another_thread_leaves())
         return GSHMEM_OK;
     if (job->node->index_of[dead] < 0)
         return fail(GSHMEM_ERR_PEER_DEAD,
