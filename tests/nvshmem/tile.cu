@@ -160,6 +160,13 @@ static __global__ void gather(struct area<T> *a, int rows, int columns, bool bel
     int status = BY_SCOPE(scope, tile_allgather, (NVSHMEM_TEAM_WORLD, src, dst, P(), P(), 0));
     if (n > 1 && tile_allgather<S, S, P, algo>(NVSHMEM_TEAM_WORLD, src, wrong, {}, {}, 0) != NVSHMEMX_ERROR_INVALID_VALUE)
         status = -1;
+    /* as many elements, but narrower than a part */
+    const Tensor odd(a->dest, make_layout(make_shape(rows * columns * n, 1), make_stride(1, LINE)));
+    if (tile_allgather<S, decltype(odd), P, algo>(NVSHMEM_TEAM_WORLD, src, odd, {}, {}, 0) != NVSHMEMX_ERROR_INVALID_VALUE)
+        status = -2;
+    const Tensor none(a->dest, make_layout(make_shape(rows, 0), make_stride(LINE, 1)));
+    if (tile_allgather<decltype(none), decltype(none), P, algo>(NVSHMEM_TEAM_WORLD, none, none, {}, {}, 0))
+        status = -3;
     status |= wait_for_all<scope, algo>();
     if (status)
         atomicExch(failed, status);

@@ -234,23 +234,41 @@ GSHMEM_KERNEL int nvshmem_tile_reduce(nvshmem_team_t team, const Src &src, const
         team, nvshmem_tile_of(src, dst, start, boundary), dst.data(), source);
 }
 
-/* Where this member's part of a gathered tensor begins: parts follow each other along the
- * dimension in which both are side by side, then along the other. */
-template <class Src, class Dst>
-GSHMEM_KERNEL size_t nvshmem_tile_place(const Src &src, const Dst &dst, int me)
-{
-    const auto small = src.shape(), large = dst.shape();
-    const auto from = src.stride(), to = dst.stride();
-    const bool second = nvshmem_tile_part<1>(from, 0) == 1 && nvshmem_tile_part<1>(to, 0) == 1;
-    const size_t part[2] = {(size_t)nvshmem_tile_part<0>(small, 1),
-                            (size_t)nvshmem_tile_part<1>(small, 1)};
-    const size_t whole[2] = {(size_t)nvshmem_tile_part<0>(large, 1),
-                             (size_t)nvshmem_tile_part<1>(large, 1)};
-    const size_t step[2] = {(size_t)nvshmem_tile_part<0>(to, 0),
-                            (size_t)nvshmem_tile_part<1>(to, 0)};
-    const size_t at = (size_t)me * part[second];
+/* A gathered tensor, in parts of its members: they follow each other along the dimension in which
+ * both are side by side, then along the other. */
+struct nvshmem_tile_parts {
+    size_t size[2]; /* of a part; first the dimension along which parts follow each other */
+    size_t whole[2], step[2];
+};
 
-    return at % whole[second] * step[second] + at / whole[second] * part[!second] * step[!second];
+template <class Src, class Dst>
+GSHMEM_KERNEL struct nvshmem_tile_parts nvshmem_tile_parts_of(const Src &src, const Dst &dst)
+{
+    const auto part = src.shape(), whole = dst.shape();
+    const auto from = src.stride(), to = dst.stride();
+    const struct nvshmem_tile_parts p = {
+        {(size_t)nvshmem_tile_part<0>(part, 1), (size_t)nvshmem_tile_part<1>(part, 1)},
+        {(size_t)nvshmem_tile_part<0>(whole, 1), (size_t)nvshmem_tile_part<1>(whole, 1)},
+        {(size_t)nvshmem_tile_part<0>(to, 0), (size_t)nvshmem_tile_part<1>(to, 0)}};
+
+    if (nvshmem_tile_part<1>(from, 0) == 1 && nvshmem_tile_part<1>(to, 0) == 1)
+        return {{p.size[1], p.size[0]}, {p.whole[1], p.whole[0]}, {p.step[1], p.step[0]}};
+    return p;
+}
+
+/* Whether n parts are the whole. */
+GSHMEM_KERNEL bool nvshmem_tile_parts_fit(const struct nvshmem_tile_parts &p, size_t n)
+{
+    return p.size[0] * p.size[1] * n == p.whole[0] * p.whole[1] &&
+           (p.size[0] == 0 || p.whole[0] % p.size[0] == 0) &&
+           (p.size[1] == 0 || p.whole[1] % p.size[1] == 0);
+}
+
+GSHMEM_KERNEL size_t nvshmem_tile_place(const struct nvshmem_tile_parts &p, size_t me)
+{
+    const size_t at = me * p.size[0];
+
+    return at % p.whole[0] * p.step[0] + at / p.whole[0] * p.size[1] * p.step[1];
 }
 
 /* ---- What the calls have in common, by scope ----------------------------------------------- */
@@ -286,17 +304,16 @@ GSHMEM_KERNEL int nvshmem_tile_allgather(gshmem_team_t team, const Src &src, con
                                          const Tuple &start, const Tuple &boundary, uint64_t flag)
 {
     const typename Src::value_type *source = src.data();
-    const auto part = src.shape();
-    const auto whole = dst.shape();
+    const struct nvshmem_tile_parts parts = nvshmem_tile_parts_of(src, dst);
+    const int n = gshmem_team_n_pes(team);
 
-    if (!nvshmem_tile_good(src, dst, flag) ||
-        (int64_t)nvshmem_tile_part<0>(part, 1) * nvshmem_tile_part<1>(part, 1) *
-                gshmem_team_n_pes(team) !=
-            (int64_t)nvshmem_tile_part<0>(whole, 1) * nvshmem_tile_part<1>(whole, 1))
+    if (!nvshmem_tile_good(src, dst, flag) || n < 1 || !nvshmem_tile_parts_fit(parts, (size_t)n))
         return NVSHMEMX_ERROR_INVALID_VALUE;
+    if (parts.whole[0] == 0 || parts.whole[1] == 0)
+        return NVSHMEMX_SUCCESS;
     return (int)nvshmem_tile_push<scope>(
         team, nvshmem_tile_of(src, dst, start, boundary),
-        dst.data() + nvshmem_tile_place(src, dst, gshmem_team_my_pe(team)), source);
+        dst.data() + nvshmem_tile_place(parts, (size_t)gshmem_team_my_pe(team)), source);
 }
 
 /* By all threads of the scope, on all members. */
