@@ -16,7 +16,7 @@ static void progress(int which)
 /* ---- A device of PE 1's ---- */
 
 static uint64_t started, over; /* copies: over when the test says */
-static char device_memory[4096];
+static char device_memory[2 * TRANSPORT_COPIED];
 
 static void *allocate(struct device *d, enum device_memory kind, size_t bytes)
 {
@@ -147,6 +147,35 @@ static void batches_pass_gets(void)
     close_pe(1);
 }
 
+/* A batch that waits for a put from memory of the device's has been copied when post has returned. */
+static void batch_behind_copy(void)
+{
+    enum { RECORD = BATCH_NUMBER_BYTES + 8 };
+    const uint64_t value = 7;
+    char records[2 * RECORD];
+
+    begin();
+    post(1, (struct transport_request){.kind = TRANSPORT_PUT, .pe = 0, .local = &value, .bytes = 8, .offset = 8});
+    settle();
+    add_device();
+    for (int i = 0; i < 2; i++) {
+        batch_put_number(records + i * RECORD, (uint32_t)(20 + i));
+        memcpy(records + i * RECORD + BATCH_NUMBER_BYTES, &value, 8);
+    }
+    memset(segment_of(0), 0, 400);
+    post(1, (struct transport_request){.kind = TRANSPORT_PUT, .pe = 0, .local = device_memory,
+                                       .bytes = sizeof device_memory, .offset = sizeof device_memory});
+    post(1, (struct transport_request){.kind = TRANSPORT_BATCH, .each = TRANSPORT_PUT, .pe = 0, .local = records,
+                                       .bytes = sizeof records, .elements = 2, .element_bytes = 8});
+    memset(records, -1, sizeof records);
+    over = UINT64_MAX;
+    settle();
+    CHECK(memcmp(segment_of(0) + 160, &value, 8) == 0 && memcmp(segment_of(0) + 168, &value, 8) == 0);
+    CHECK_EQ(not_ok, 0);
+    close_pe(0);
+    close_pe(1);
+}
+
 /* The memory of a signal goes while the signal is on its way there: its buffer comes back. */
 static void signal_to_memory_that_goes(void)
 {
@@ -182,6 +211,7 @@ int main(void)
     puts_wait_for_gets(false);
     puts_wait_for_gets(true);
     batches_pass_gets();
+    batch_behind_copy();
     signal_to_memory_that_goes();
     return 0;
 }

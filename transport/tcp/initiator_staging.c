@@ -53,7 +53,8 @@ bool backlog_takes(struct tcp *t, const struct initiator *to, const struct trans
 
 /* ---- Posting ---- */
 
-/* The source of a small put may be reused when post has returned: its data is copied at once. */
+/* The source of a small put, and the records of a small batch, may be reused when post has returned:
+ * they are copied at once. */
 static gshmem_status_t backlog_keep(struct tcp *t, struct initiator *to, struct entry *e)
 {
     struct device *d = t->config.device;
@@ -77,7 +78,7 @@ static gshmem_status_t backlog_keep(struct tcp *t, struct initiator *to, struct 
 gshmem_status_t backlog_post(struct tcp *t, struct initiator *to, const struct transport_request *r)
 {
     struct entry e = {.r = *r, .of_device = comes_from_device(t, r)};
-    bool small = r->kind == TRANSPORT_PUT && r->bytes && r->bytes <= TRANSPORT_COPIED;
+    const bool small = r->bytes && pending_is_copied(r);
     gshmem_status_t status;
 
     struct backlog *b = to->backlog;
