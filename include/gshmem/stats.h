@@ -58,7 +58,8 @@ GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_stats_peer(int pe, gshmem_sta
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_stats_call(const char *name, uint64_t *calls,
                                                              uint64_t *ns);
 
-/* All counts of this PE begin anew, also those of the report. */
+/* All counts of this PE begin anew, also those of the report. Small puts and updates to other nodes
+ * are counted when they are sent: those that are still collected count as later ones. */
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_stats_reset(void);
 
 #ifdef __cplusplus

@@ -181,7 +181,7 @@ bool network_arm(struct network *n)
     if (!n->remote)
         return false;
     mutex_take(&n->lock);
-    bool some = transport_arm(n->remote) || n->due;
+    bool some = transport_arm(n->remote) || n->due_anew;
     mutex_give(&n->lock);
     return some;
 }
@@ -247,7 +247,7 @@ bool network_fall_asleep(struct network *n)
     bool work = n->local && transport_busy(n->local);
     if (n->source)
         work |= n->source->fall_asleep(n->source);
-    work = work || (n->remote && (transport_arm(n->remote) || n->due));
+    work = work || (n->remote && (transport_arm(n->remote) || n->due_anew));
     mutex_give(&n->lock);
     return !work;
 }

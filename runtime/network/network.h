@@ -137,7 +137,7 @@ void network_expect_end(struct network *n);
 bool network_expects_end(const struct network *n);
 
 /* A fence, of any context: what is posted later stays behind what was posted before, also where it
- * is marked loose. */
+ * is marked loose. Records of an open batch are in the order of the context's calls. */
 void network_fence(struct network *n);
 
 /* Posts a request of a context (its epoch, done and tag are filled in here). Where the queue to

@@ -7,17 +7,16 @@
 #include "runtime/network/parts.h"
 
 enum {
-    /* A thread that fills batches makes progress itself after so many of them. It leaves them in
-     * the transport's queue until then, which sends them with one call of the system. */
-    POSTED_BETWEEN_ROUNDS = 4,
+    /* A thread that fills batches makes progress itself after so many bytes of them. It leaves them
+     * in the transport's queue until then, which sends them with one call of the system. */
+    POSTED_BETWEEN_ROUNDS = 4 * OPEN_BATCH_BYTES / 8 * 7, /* four that are nearly full */
 };
 
 /* The thread that has it needs some ns, unless it was preempted. */
 __attribute__((noinline)) void open_batch_wait_to_enter(struct open_batch *b)
 {
-    for (unsigned tries = 1;
-         atomic_load_explicit(&b->locked, memory_order_relaxed) ||
-         atomic_exchange_explicit(&b->locked, true, memory_order_acquire);
+    for (unsigned tries = 1; atomic_load_explicit(&b->locked, memory_order_relaxed) ||
+                             atomic_exchange_explicit(&b->locked, true, memory_order_acquire);
          tries++) {
         if (tries % 64)
             clock_pause();
@@ -60,13 +59,15 @@ static void unlist_open(struct network *n, struct open_batch *b)
     }
 }
 
-static void batch_is_due(struct network *n, struct open_batch *b)
+/* If nothing is in flight that it waits for. Returns whether it was not in the list before. */
+static bool list_due(struct network *n, struct open_batch *b)
 {
     if (b->is_due || b->flying || !b->flight)
-        return;
+        return false;
     b->is_due = true;
     b->next_due = n->due;
     n->due = b;
+    return true;
 }
 
 /* Called by the transport, with the network's lock held. The batch is not posted here, since
@@ -77,7 +78,8 @@ static void open_batch_landed(struct landing *l, gshmem_status_t status)
 
     (void)status; /* it is the flight's */
     b->flying--;
-    batch_is_due(b->network, b);
+    if (list_due(b->network, b))
+        b->network->due_anew = true;
 }
 
 /* ---- Memory for records ---- */
@@ -88,7 +90,7 @@ union record_memory {
 };
 
 /* NULL: there is none, or as many batches are open as may be. */
-static char *records_take(struct network *n)
+static union record_memory *records_take(struct network *n)
 {
     union record_memory *m = n->spare_records;
 
@@ -97,14 +99,11 @@ static char *records_take(struct network *n)
     else if (n->open_batches == OPEN_BATCHES_MOST || !(m = malloc(sizeof *m)))
         return NULL;
     n->open_batches++;
-    return m->bytes;
+    return m;
 }
 
-static void records_give(struct network *n, struct open_batch *b)
+static void records_give(struct network *n, union record_memory *m)
 {
-    union record_memory *m = (union record_memory *)(void *)b->records;
-
-    b->records = NULL;
     m->next = n->spare_records;
     n->spare_records = m;
     n->open_batches--;
@@ -129,22 +128,27 @@ static void reopen_batch(struct open_batch *b, uint32_t records)
 }
 
 /* A program's operations are counted, and not the batch. */
-static void count_records(struct network *n, const struct open_batch *b, uint32_t records)
+static void count_records(struct network *n, const struct transport_request *batch)
 {
-    const int kind = b->kind.each == TRANSPORT_PUT ? STATS_PUT : STATS_ATOMIC;
+    const int kind = batch->each == TRANSPORT_PUT ? STATS_PUT : STATS_ATOMIC;
 
-    stats_add_operations(n->counts, kind, STATS_NETWORK, b->kind.element, records);
-    stats_add_peer(n->counts, b->pe, records, (uint64_t)records * b->kind.element);
+    stats_add_operations(n->counts, kind, STATS_NETWORK, batch->element_bytes, batch->elements);
+    stats_add_peer(n->counts, batch->pe, batch->elements, batch->elements * batch->element_bytes);
 }
 
-/* Posts an open batch. TRANSPORT_FULL: it stays open. Any other failure is its flight's. */
+/* Posts an open batch. TRANSPORT_FULL: it stays open, and is posted when something has completed. Any
+ * other failure is its flight's. Once the batch has been posted, its flight may be over, and with it
+ * the context: nothing of the batch is used any more. */
 static gshmem_status_t open_batch_hand_over(struct network *n, struct open_batch *b, unsigned flags)
 {
-    const uint32_t records = close_batch(b);
+    const uint32_t records = close_batch(b),
+                   fences = atomic_load_explicit(&n->fences, memory_order_relaxed);
+    union record_memory *memory = (union record_memory *)(void *)b->records;
     struct flight *flight = b->flight;
     struct transport_request request = {
         .kind = TRANSPORT_BATCH,
-        .flags = (uint8_t)(TRANSPORT_LOOSE | flags),
+        /* one that began before a fence stays behind what was posted before that */
+        .flags = (uint8_t)((b->epoch == fences ? TRANSPORT_LOOSE : 0) | flags),
         .each = b->kind.each,
         .amo = b->kind.amo,
         .type = b->kind.type,
@@ -155,26 +159,30 @@ static gshmem_status_t open_batch_hand_over(struct network *n, struct open_batch
         .bytes = (uint64_t)records * (BATCH_NUMBER_BYTES + b->kind.element),
         .elements = records,
         .element_bytes = b->kind.element,
-        .epoch = atomic_load_explicit(&n->fences, memory_order_relaxed),
+        .epoch = fences,
     };
 
+    unlist_open(n, b);
+    b->records = NULL;
     b->flight = NULL; /* while the transport may call open_batch_landed */
     b->flying++;
     const gshmem_status_t status = network_post_flight(n, &request, flight, &b->landing);
     if (status == TRANSPORT_FULL) {
         b->flying--;
         b->flight = flight;
+        b->records = memory->bytes;
+        list_open(n, b);
         reopen_batch(b, records);
-        batch_is_due(n, b);
+        list_due(n, b);
         return TRANSPORT_FULL;
     }
-    unlist_open(n, b);
-    records_give(n, b);
+    records_give(n, memory);
     if (status) {
         b->flying--;
         network_fail_flight(flight, status);
     } else {
-        count_records(n, b, records);
+        n->batched_bytes += request.bytes;
+        count_records(n, &request);
     }
     return GSHMEM_OK;
 }
@@ -192,6 +200,7 @@ void open_batches_post_due(struct network *n)
 {
     struct open_batch *b, *next;
 
+    n->due_anew = false;
     for (b = n->due; b; b = next) {
         next = b->next_due;
         open_batch_hand_over(n, b, 0);
@@ -225,7 +234,8 @@ void open_batches_end(struct network *n)
         close_batch(b);
         b->flight = NULL;
         unlist_open(n, b);
-        records_give(n, b);
+        records_give(n, (union record_memory *)(void *)b->records);
+        b->records = NULL;
         network_fail_flight(flight, GSHMEM_ERR_ABORTED);
     }
     while (n->spare_records) {
@@ -277,12 +287,16 @@ static union batch_kind kind_of_request(const struct transport_request *r, size_
 static bool open_batch_begin(struct network *n, struct open_batch *b,
                              const struct transport_request *r, const void *value, size_t bytes)
 {
-    if (!(b->records = records_take(n)))
+    union record_memory *memory = records_take(n);
+
+    if (!memory)
         return false;
     if (!(b->flight = network_take_off(n, b->pending, b->pe))) {
-        records_give(n, b);
+        records_give(n, memory);
         return false;
     }
+    b->records = memory->bytes;
+    b->epoch = atomic_load_explicit(&n->fences, memory_order_relaxed);
     open_batch_enter(b);
     b->kind = kind_of_request(r, bytes);
     b->most = OPEN_BATCH_BYTES / (BATCH_NUMBER_BYTES + (uint32_t)bytes);
@@ -362,7 +376,9 @@ gshmem_status_t open_batch_post(struct network *n, struct pending *p,
     }
     if (n->due)
         open_batches_post_due(n);
-    const bool drives = s.posted && ++n->batches_posted % POSTED_BETWEEN_ROUNDS == 0;
+    const bool drives = s.posted && n->batched_bytes >= POSTED_BETWEEN_ROUNDS;
+    if (drives)
+        n->batched_bytes = 0;
     mutex_give(&n->lock);
     if (drives)
         network_drive_on(n);

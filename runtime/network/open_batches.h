@@ -7,7 +7,7 @@
  *     thread waits for anything; and before any other request to that PE
  *
  * Therefore no record waits longer than one round trip, whoever makes progress, and the order of
- * requests to a PE is the order of the calls. Nothing waits by the clock.
+ * a context's requests to a PE is the order of its calls. Nothing waits by the clock.
  *
  * The fast path is inline: it takes the batch's own lock, writes a record and returns. An open
  * batch has a flight of its context since its first record, so that a quiet, of a kernel too, waits
@@ -56,6 +56,7 @@ struct open_batch {
     int pe;
     uint32_t flying;       /* requests in flight, posted because of this record */
     bool is_due;           /* it is in the list network.due */
+    uint32_t epoch;        /* the fences before its first record */
     struct flight *flight; /* of the records, while it is open */
     struct open_batch *next_of_pe;      /* open batches to the same PE, of other contexts */
     struct open_batch *next, *previous; /* all that are open */

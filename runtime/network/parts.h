@@ -40,7 +40,8 @@ struct network {
     struct open_batch **open_to; /* and by PE. NULL before the first small operation */
     union record_memory *spare_records; /* of batches that are not open, */
     uint32_t open_batches;              /* and how many are */
-    uint32_t batches_posted;            /* by threads that filled them */
+    uint64_t batched_bytes;             /* posted since a thread that fills them made progress */
+    bool due_anew;                      /* since it was attempted to post those that are due */
     struct transport_request to_heap; /* a put into a heap, with the fields that are the same for
                                          all */
     _Atomic(struct errand *) idle_errand;
