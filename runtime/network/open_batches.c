@@ -136,9 +136,9 @@ static void count_records(struct network *n, const struct transport_request *bat
     stats_add_peer(n->counts, batch->pe, batch->elements, batch->elements * batch->element_bytes);
 }
 
-/* Posts an open batch. TRANSPORT_FULL: it stays open, and is posted when something has completed. Any
- * other failure is its flight's. Once the batch has been posted, its flight may be over, and with it
- * the context: nothing of the batch is used any more. */
+/* Posts an open batch. TRANSPORT_FULL: it stays open, and is posted when something has completed.
+ * Any other failure is its flight's. Once the batch has been posted, its flight may be over, and
+ * with it the context: nothing of the batch is used any more. */
 static gshmem_status_t open_batch_hand_over(struct network *n, struct open_batch *b, unsigned flags)
 {
     const uint32_t records = close_batch(b),

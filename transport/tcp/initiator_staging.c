@@ -53,8 +53,8 @@ bool backlog_takes(struct tcp *t, const struct initiator *to, const struct trans
 
 /* ---- Posting ---- */
 
-/* The source of a small put, and the records of a small batch, may be reused when post has returned:
- * they are copied at once. */
+/* The source of a small put, and the records of a small batch, may be reused when post has
+ * returned: they are copied at once. */
 static gshmem_status_t backlog_keep(struct tcp *t, struct initiator *to, struct entry *e)
 {
     struct device *d = t->config.device;
