@@ -277,7 +277,7 @@ static size_t model_batch(const struct request_frame *f, const uint8_t *data, si
     uint64_t n = 0;
 
     said.refused = f->signal_segment > TRANSPORT_ATOMIC || f->signal_op > !gets || f->a < 1 || f->a > 4096 ||
-                   !(f->b == 1 || f->b == 2 || f->b == 4 || f->b == 8 || f->b == 16) ||
+                   !(f->b == 1 || f->b == 2 || f->b == 4 || f->b == 8 || f->b == 16 || f->b == 32 || f->b == 64) ||
                    f->bytes != f->a * record ||
                    !within(f->segment, f->offset, 0, updates ? f->b : 1) ||
                    (updates && (f->amo > GSHMEM_AMO_XOR || atomic_type_bytes(f->type) != f->b));
