@@ -42,7 +42,7 @@ struct races {
     uint32_t quiet, flushed; /* epochs up to these are complete, read; own->fenced: ordered */
     uint32_t round[RACES_SIDES][TEAM_MAX];
     struct races_later later[RACES_LATER];
-    unsigned laters;
+    unsigned laters; /* RACES_LATER + 1: there were more */
     struct races_object *object;
     size_t objects, objects_room;
     unsigned found;

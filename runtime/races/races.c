@@ -153,7 +153,6 @@ void races_see(const void *at, size_t bytes, int pe)
     races_unlock(r);
 }
 
-/* Without room for it, what is there now. */
 void races_see_later(const void *at, size_t bytes, int pe)
 {
     struct races *r = job->races;
@@ -162,13 +161,25 @@ void races_see_later(const void *at, size_t bytes, int pe)
     if (this_thread.unfollowed)
         return;
     races_lock(r);
-    while (i < r->laters && (r->later[i].at != at || r->later[i].pe != pe))
+    while (i < r->laters && i < RACES_LATER && (r->later[i].at != at || r->later[i].pe != pe))
         i++;
     if (i == RACES_LATER)
-        races_see_cells(r, at, bytes, pe);
+        r->laters = RACES_LATER + 1;
     else if (i == r->laters)
         r->later[r->laters++] = (struct races_later){at, bytes, pe};
     races_unlock(r);
+}
+
+/* With the lock. Where some had no room, all that any PE has left counts as seen. */
+static void see_later(struct races *r)
+{
+    for (unsigned i = 0; i < r->laters && i < RACES_LATER; i++)
+        races_see_cells(r, r->later[i].at, r->later[i].bytes, r->later[i].pe);
+    for (int pe = 0; pe < r->n && r->laters > RACES_LATER; pe++) {
+        if (pe != r->me)
+            races_merge(r, r->clock, pe, 0);
+    }
+    r->laters = 0;
 }
 
 /* ---- Order ---- */
@@ -208,9 +219,7 @@ void races_quiet(void)
     __atomic_store_n(&r->own->fenced, r->quiet, __ATOMIC_RELAXED);
     for (int pe = 0; pe < r->n; pe++)
         __atomic_store_n(&r->clock[races_entry(r, r->me, pe)], r->quiet, __ATOMIC_RELAXED);
-    for (unsigned i = 0; i < r->laters; i++)
-        races_see_cells(r, r->later[i].at, r->later[i].bytes, r->later[i].pe);
-    r->laters = 0;
+    see_later(r);
     races_unlock(r);
 }
 

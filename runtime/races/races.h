@@ -49,7 +49,7 @@ void races_atomic(const char *name, enum gshmem_amo op, const void *target, size
                   bool fetches);
 /* This PE has seen the value of a variable on that PE. */
 void races_see(const void *at, size_t bytes, int pe);
-/* It has when its next quiet is over. */
+/* It has when its next quiet is over: then what is there is seen. */
 void races_see_later(const void *at, size_t bytes, int pe);
 
 void races_fence(void);
