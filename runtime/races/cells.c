@@ -104,7 +104,7 @@ static bool is_ordered(const struct races *r, const struct races_slot *s,
 /* ---- A cell ---- */
 
 /* Who sees the bytes of `s` acquires from now on the snapshot of `now`. */
-static void take_over(struct races *r, struct races_slot *now, const struct races_slot *s)
+static void cells_take_over(struct races *r, struct races_slot *now, const struct races_slot *s)
 {
     races_merge_into(r, now->snapshot, s->pe, s->snapshot);
     now->sees |= s->sees;
@@ -124,7 +124,7 @@ static struct races_slot *make_room(struct races *r, struct races_cell *cell,
         const bool own = s->pe == r->me && s->kind == now->kind && s->flags == now->flags;
         const bool beyond = s->sees & ~now->mask;
         if (covered && own && now->snapshot && (now->kind == RACES_ATOMIC || beyond))
-            take_over(r, now, s);
+            cells_take_over(r, now, s);
         else if (covered && !own && s->kind == RACES_ATOMIC && now->kind == RACES_ATOMIC)
             continue; /* who sees the sum of both, sees both */
         else if (beyond)
@@ -141,7 +141,7 @@ static struct races_slot *make_room(struct races *r, struct races_cell *cell,
     }
     if (!room && now->snapshot) {
         room = &cell->slot[now->snapshot % RACES_SLOTS];
-        take_over(r, now, room);
+        cells_take_over(r, now, room);
     }
     return room;
 }

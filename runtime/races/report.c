@@ -28,7 +28,7 @@ static bool is_new(struct races *r, uint64_t a, uint64_t b)
 }
 
 /* Another thread of this PE may allocate and free objects meanwhile. */
-static bool find_object(struct races *r, const void *at, struct races_object *object)
+static bool races_find_object(struct races *r, const void *at, struct races_object *object)
 {
     bool found = false;
 
@@ -50,7 +50,7 @@ static void describe_place(struct races *r, const void *at, char *text, size_t s
     uint64_t offset;
     char name[100];
 
-    if (find_object(r, at, &o)) {
+    if (races_find_object(r, at, &o)) {
         snprintf(text, size, "byte %zu of the object of %zu B at %p", (uintptr_t)at - o.at,
                  o.bytes, (void *)o.at);
         return;

@@ -134,6 +134,29 @@ __global__ void fetched_later(struct shared *s, int me, long *out)
     out[0] = s->data[1];
 }
 
+__global__ void sync_in_kernel(long *out)
+{
+    if (gshmem_sync_all())
+        out[1] = 1;
+}
+
+/* Rounds of kernels and of the host overlap, and PEs may begin them in different orders. */
+static long rounds_cross(struct shared *s, long *out)
+{
+    const struct timespec pause = {0, 20000000};
+
+    if (me == 0) {
+        sync_in_kernel<<<1, 1>>>(out);
+        nanosleep(&pause, NULL); /* the kernel has begun its round, most likely */
+        CHECK_OK(gshmem_putmem(s->data, s->source, sizeof s->data, 1));
+    }
+    CHECK_OK(gshmem_barrier_all());
+    const long got = me == 1 ? s->data[2] : 0;
+    if (me == 1)
+        sync_in_kernel<<<1, 1>>>(out);
+    return got;
+}
+
 /* Every case begins with zeros, and with all PEs. */
 static void begin(struct shared *s, int late)
 {
@@ -177,6 +200,8 @@ int main(int argc, char **argv)
         after_refusal<<<1, 1>>>(s, me, out);
         begin(s, late);
         fetched_later<<<1, 1>>>(s, me, out);
+        begin(s, late);
+        sum += rounds_cross(s, out);
     }
     CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
     CHECK_OK(gshmem_barrier_all());
