@@ -162,6 +162,7 @@ static void init_end_job(struct job *j)
     answer_stop(j);
     network_stop(j); /* before the contexts: operations that could not be completed end in them */
     context_stop(j);
+    races_close(j);
     job = NULL;
     life_free_job(j);
     life_let_go_of_starter(b);

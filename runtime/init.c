@@ -13,6 +13,7 @@
 #include "runtime/life.h"
 #include "runtime/network/answer.h"
 #include "runtime/network/network.h"
+#include "runtime/races/races.h"
 #include "runtime/stats/stats.h"
 #include "runtime/teams/context.h"
 #include "runtime/trace/trace.h"
@@ -36,6 +37,7 @@ static void init_leave_parent(void)
         trace_leave_parent();
         stats_leave_parent(job->stats);
         answer_leave_parent(job);
+        races_leave_parent();
     }
     parents_job = job;
     parents_starter = life.starter;

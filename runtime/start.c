@@ -454,6 +454,7 @@ gshmem_status_t life_start(const gshmem_init_attr_t *attr)
         node_fail(j->node, j->pe);
         network_stop(j); /* before the contexts, as at the end of a job */
         context_stop(j);
+        races_close(j);
         job = NULL;
         life_free_job(j);
         life_let_go_of_starter(b);

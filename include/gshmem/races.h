@@ -31,6 +31,8 @@ enum gshmem_followed {
     GSHMEM_FOLLOWED_LEAVE,
     GSHMEM_FOLLOWED_READ, /* by a collective, of this PE */
     GSHMEM_FOLLOWED_WRITE,
+    GSHMEM_FOLLOWED_SEEN_LATER,  /* when the next quiet is over */
+    GSHMEM_FOLLOWED_MODULE_GONE, /* of a GSHMEM_FOLLOWED_MODULE */
 };
 
 /* An operation of a kernel, by one thread of those that make it, before it is carried out. there:

@@ -25,7 +25,12 @@
 
 static gshmem_status_t collective_refuse(const struct call *c, gshmem_status_t status)
 {
-    return group_refuse(c->group, c->name, status);
+    if (GSHMEM_LIKELY(!job->races))
+        return group_refuse(c->group, c->name, status);
+    const uint32_t round = races_arrive(c->team);
+    status = group_refuse(c->group, c->name, status);
+    races_leave(c->team, round, NULL, 0, status);
+    return status;
 }
 
 /* The team of the handle, ready for a round; NULL after a logged failure. */
@@ -68,12 +73,12 @@ static gshmem_status_t collective_followed(struct call *c, size_t brought)
     gshmem_status_t status;
 
     collective_follow(c);
-    races_arrive(c->team);
+    const uint32_t round = races_arrive(c->team);
     status = collective_perform(c, brought);
     if (c->what == COLLECTIVE_BROADCAST)
-        races_leave(c->team, &t->members[c->root], 1, status);
+        races_leave(c->team, round, &t->members[c->root], 1, status);
     else
-        races_leave(c->team, t->members, scan ? t->my_pe : t->n_pes, status);
+        races_leave(c->team, round, t->members, scan ? t->my_pe : t->n_pes, status);
     collective_follow(c);
     return status;
 }
@@ -101,14 +106,15 @@ static inline gshmem_status_t collective_multiply(const struct call *c, size_t a
 static inline gshmem_status_t sync_team(gshmem_team_t team, const char *name)
 {
     struct call c = {.name = name};
+    uint32_t round = 0;
 
     if (!collective_begin(&c, team))
         return last_error_status();
     if (GSHMEM_UNLIKELY(job->races != NULL))
-        races_arrive(team);
+        round = races_arrive(team);
     gshmem_status_t status = group_meet(c.group, signature_make(COLLECTIVE_SYNC, 0), name);
     if (GSHMEM_UNLIKELY(job->races != NULL))
-        races_leave(team, job->team[team]->members, job->team[team]->n_pes, status);
+        races_leave(team, round, job->team[team]->members, job->team[team]->n_pes, status);
     return status ? status : device_settle();
 }
 
@@ -230,9 +236,9 @@ static gshmem_status_t collective_collect(gshmem_team_t team, void *dest, size_t
     c.from = bytes;
     if (GSHMEM_UNLIKELY(job->races != NULL)) {
         collective_follow(&c);
-        races_arrive(team);
+        const uint32_t round = races_arrive(team);
         status = collect_sized(&c);
-        races_leave(team, t->members, t->n_pes, status);
+        races_leave(team, round, t->members, t->n_pes, status);
         return status;
     }
     return collect_sized(&c);

@@ -30,6 +30,7 @@ struct thread {
 
     /* races/races.c: it is in a round of the library's, whose operations are not the program's */
     unsigned unfollowed;
+    bool hooked; /* races/races.c: it is in a hook of the program's loads and stores */
 };
 
 extern _Thread_local struct thread this_thread;

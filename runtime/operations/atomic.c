@@ -267,8 +267,10 @@ gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshmem_amo op, i
                     atomic_name(op) + strlen("atomic_"), pe, target);
     if ((status = atomic_begin(ctx, op, type, target, pe, &c, &there)))
         return status;
-    if (GSHMEM_UNLIKELY(job->races != NULL))
+    if (GSHMEM_UNLIKELY(job->races != NULL)) {
         races_atomic(atomic_names[op], op, target, atomic_type_bytes(type), there.pe, false);
+        races_see_later(target, atomic_type_bytes(type), there.pe);
+    }
     const bool half = atomic_type_bytes(type) == 4;
     if (there.way == WAY_NETWORK) {
         struct transport_request request = atomic_request(&there, op, type, operand, compare);

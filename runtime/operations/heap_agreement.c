@@ -104,15 +104,16 @@ gshmem_status_t request_agree(const struct request *asked)
     struct request own = *asked, *r = &own;
     const struct team *world = job->team[GSHMEM_TEAM_WORLD];
     gshmem_status_t status = gshmem_quiet();
+    uint32_t round = 0;
 
     if (status && !r->word[REQUEST_MISUSE] && !r->word[REQUEST_MEMORY])
         request_refuse_failed(r, status); /* on all PEs, which wait for this one */
     if (GSHMEM_UNLIKELY(job->races != NULL))
-        races_arrive(GSHMEM_TEAM_WORLD);
+        round = races_arrive(GSHMEM_TEAM_WORLD);
     status = collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), r->word, min, max,
                               REQUEST_WORDS);
     if (GSHMEM_UNLIKELY(job->races != NULL))
-        races_leave(GSHMEM_TEAM_WORLD, world->members, world->n_pes, status);
+        races_leave(GSHMEM_TEAM_WORLD, round, world->members, world->n_pes, status);
     if (status)
         return status;
     for (enum request_word word = 0; word < REQUEST_WORDS; word++) {

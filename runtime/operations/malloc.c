@@ -352,13 +352,16 @@ static bool malloc_resize(struct heap *h, struct request *r, size_t offset, size
                           size_t bytes)
 {
     r->word[REQUEST_RESULT] = 1 + offset;
+    /* before the others go on, and use the object */
+    if (job->races)
+        races_forget(h->base + offset, before);
     if (request_agree(r) || malloc_reach(h, offset + bytes, r)) {
         allocator_resize(h->objects, offset, before);
+        if (job->races)
+            races_enter(h->base + offset, before);
         return false;
     }
     checked_leave(job->checked, h->base + offset, request_name(r));
-    if (job->races)
-        races_forget(h->base + offset, before);
     if (bytes < before)
         malloc_give_back(h, offset + bytes, before - bytes);
     else

@@ -8,17 +8,20 @@
 #include "gshmem/races.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/proxy/modules.h"
 #include "runtime/races/races.h"
 #include "runtime/teams/team.h"
 
-/* Code with kernels that was compiled so, in this process. */
+/* Of the modules of this process those that were compiled so, all for the host device. */
 static atomic_uint followed_modules;
 
-void follow_start(struct job *j)
+void follow_modules(struct job *j)
 {
-    if (!j->races || atomic_load(&followed_modules))
+    const char *device = j->device->ops->name;
+    const unsigned followed = j->device->ops == &device_host ? atomic_load(&followed_modules) : 0;
+
+    if (!j->races || modules_count(device) <= followed || !races_turn_off(j))
         return;
-    races_turn_off(j);
     log_error("GSHMEM_CHECK=races: the program has kernels that are not followed, so that the job "
               "is not checked: compile them by gshmemcc --device=host --check=races");
 }
@@ -28,10 +31,13 @@ void gshmem_path_follow(enum gshmem_followed what, const void *there, const void
 {
     if (what == GSHMEM_FOLLOWED_MODULE)
         atomic_fetch_add(&followed_modules, 1);
+    if (what == GSHMEM_FOLLOWED_MODULE_GONE)
+        atomic_fetch_sub(&followed_modules, 1);
     if (!job || !job->races)
         return;
     switch (what) {
     case GSHMEM_FOLLOWED_MODULE:
+    case GSHMEM_FOLLOWED_MODULE_GONE:
         break;
     case GSHMEM_FOLLOWED_PUT:
     case GSHMEM_FOLLOWED_PUT_NBI:
@@ -61,6 +67,9 @@ void gshmem_path_follow(enum gshmem_followed what, const void *there, const void
         break;
     case GSHMEM_FOLLOWED_SEEN:
         races_see(there, bytes, pe);
+        break;
+    case GSHMEM_FOLLOWED_SEEN_LATER:
+        races_see_later(there, bytes, pe);
         break;
     case GSHMEM_FOLLOWED_FENCE:
         races_fence();

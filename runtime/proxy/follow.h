@@ -4,8 +4,8 @@
 
 struct job;
 
-/* The job has kernels. Where these do not tell what they do, the job is not checked, and a line
- * says so. */
-void follow_start(struct job *j);
+/* The job has kernels. If those of any module do not tell what they do, the job is not checked, and
+ * a line says so. */
+void follow_modules(struct job *j);
 
 #endif

@@ -117,7 +117,7 @@ gshmem_status_t kernels_start(struct job *j)
 
     if (!modules_any(j->device->ops->name))
         return GSHMEM_OK;
-    follow_start(j);
+    follow_modules(j);
     pthread_once(&once, kernels_watch_forks); /* after the handler that gives a child its own
                                                  variables */
     if (!(j->kernels = calloc(1, sizeof *j->kernels)))
@@ -200,6 +200,12 @@ void kernels_stop(struct job *j)
 
 /* ---- Modules that come while there is a job, and threads of the host device ---- */
 
+static gshmem_status_t fill_late(struct job *j, struct gshmem_device_module *module)
+{
+    follow_modules(j);
+    return module_fill(module, kernels_state(j));
+}
+
 gshmem_status_t kernels_add_module(struct gshmem_device_module *module)
 {
     if (!modules_enter(module))
@@ -209,7 +215,7 @@ gshmem_status_t kernels_add_module(struct gshmem_device_module *module)
     if (j && !j->kernels)
         status = kernels_start(j);
     else if (j)
-        status = module_fill(module, kernels_state(j));
+        status = fill_late(j, module);
     job_let_go();
     return status;
 }

@@ -17,15 +17,20 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gshmem_device_module *first;
 
-bool modules_any(const char *device)
+unsigned modules_count(const char *device)
 {
-    bool any = false;
+    unsigned n = 0;
 
     pthread_mutex_lock(&lock);
-    for (const struct gshmem_device_module *m = first; m && !any; m = m->next)
-        any = strcmp(m->device, device) == 0;
+    for (const struct gshmem_device_module *m = first; m; m = m->next)
+        n += strcmp(m->device, device) == 0;
     pthread_mutex_unlock(&lock);
-    return any;
+    return n;
+}
+
+bool modules_any(const char *device)
+{
+    return modules_count(device) > 0;
 }
 
 gshmem_status_t driver_module_fill(struct gshmem_device_module *m,

@@ -9,6 +9,7 @@
 
 /* Whether any of them is for that device. */
 bool modules_any(const char *device);
+unsigned modules_count(const char *device);
 /* Gives all of them a state; returns the first failure, which was logged. */
 gshmem_status_t modules_fill(const struct gshmem_device_state *state);
 /* In a child made by fork: kernels on CPU threads find no job, in particular not the parent's.

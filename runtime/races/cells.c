@@ -103,11 +103,18 @@ static bool is_ordered(const struct races *r, const struct races_slot *s,
 
 /* ---- A cell ---- */
 
+/* Who sees the bytes of `s` acquires from now on the snapshot of `now`. */
+static void cells_take_over(struct races *r, struct races_slot *now, const struct races_slot *s)
+{
+    races_merge_into(r, now->snapshot, s->pe, s->snapshot);
+    now->sees |= s->sees;
+}
+
 /* The slot for a new access. Those that it makes superfluous become free: ones of the same PE, and
  * for a write also those that it is ordered after. NULL: the access is not kept, since all slots
  * have writes whose order others may need. */
 static struct races_slot *make_room(struct races *r, struct races_cell *cell,
-                                    const struct races_slot *now, int pe)
+                                    struct races_slot *now, int pe)
 {
     struct races_slot *room = NULL;
 
@@ -115,10 +122,13 @@ static struct races_slot *make_room(struct races *r, struct races_cell *cell,
         struct races_slot *s = &cell->slot[i];
         const bool covered = s->kind && !(s->mask & ~now->mask);
         const bool own = s->pe == r->me && s->kind == now->kind && s->flags == now->flags;
-        if (covered && now->snapshot && s->snapshot && now->kind == RACES_ATOMIC && own)
-            races_merge_into(r, now->snapshot, s->pe, s->snapshot);
+        const bool beyond = s->sees & ~now->mask;
+        if (covered && own && now->snapshot && (now->kind == RACES_ATOMIC || beyond))
+            cells_take_over(r, now, s);
         else if (covered && !own && s->kind == RACES_ATOMIC && now->kind == RACES_ATOMIC)
             continue; /* who sees the sum of both, sees both */
+        else if (beyond)
+            continue; /* not covered, or who sees what it has taken over needs it */
         if (covered && (own || (writes(now->kind) && is_ordered(r, s, now, pe) &&
                                 !(s->pe == r->me && s->flags & RACES_NBI))))
             *s = (struct races_slot){.kind = RACES_NOTHING};
@@ -131,14 +141,14 @@ static struct races_slot *make_room(struct races *r, struct races_cell *cell,
     }
     if (!room && now->snapshot) {
         room = &cell->slot[now->snapshot % RACES_SLOTS];
-        races_merge_into(r, now->snapshot, room->pe, room->snapshot);
+        cells_take_over(r, now, room);
     }
     return room;
 }
 
 /* true: *before is one that conflicts. */
-static bool enter_cell(struct races *r, struct races_cell *cell, const struct races_slot *now,
-                       int pe, struct races_slot *before)
+static bool enter_cell(struct races *r, struct races_cell *cell, struct races_slot *now, int pe,
+                       struct races_slot *before)
 {
     struct races_slot *room;
     bool races = false;
@@ -206,7 +216,7 @@ static void enter_one(struct races *r, struct races_cell *cell, int pe, uint8_t 
     struct entering *e = context;
     struct races_slot before;
 
-    e->now.mask = mask;
+    e->now.mask = e->now.sees = mask;
     if (!enter_cell(r, cell, &e->now, pe, &before) || e->races)
         return;
     e->races = true;
@@ -235,11 +245,11 @@ static void see_one(struct races *r, struct races_cell *cell, int pe, uint8_t ma
     (void)context;
     for (int i = 0; i < RACES_SLOTS; i++) {
         struct races_slot *s = &cell->slot[i];
-        if (!s->kind || !s->snapshot || !(s->mask & mask))
+        if (!s->kind || !s->snapshot || !(s->sees & mask))
             continue;
         /* this PE's own may have others that had to make room for it */
         races_merge(r, r->clock, s->pe, s->snapshot);
-        if (s->flags & RACES_OPEN && s->pe != r->me) {
+        if (s->mask & mask && s->flags & RACES_OPEN && s->pe != r->me) {
             s->epoch = races_time_of(r, s->pe, s->snapshot);
             s->flags = 0;
         }
@@ -260,6 +270,7 @@ static void clear_one(struct races *r, struct races_cell *cell, int pe, uint8_t 
     (void)context;
     for (int i = 0; i < RACES_SLOTS; i++) {
         cell->slot[i].mask &= (uint8_t)~mask;
+        cell->slot[i].sees &= (uint8_t)~mask;
         if (!cell->slot[i].mask)
             cell->slot[i] = (struct races_slot){.kind = RACES_NOTHING};
     }

@@ -30,13 +30,29 @@ static bool is_kept(const struct races *r, int pe, uint32_t number)
            number;
 }
 
+static void raise_word(uint32_t *to, uint32_t value)
+{
+    if (*to < value)
+        __atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
 static void merge_words(const struct races *r, uint32_t *to, const uint32_t *from)
 {
-    for (uint32_t i = 0; i < r->words; i++) {
-        const uint32_t value = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-        if (to[i] < value)
-            __atomic_store_n(&to[i], value, __ATOMIC_RELAXED);
-    }
+    for (uint32_t i = 0; i < r->words; i++)
+        raise_word(&to[i], __atomic_load_n(&from[i], __ATOMIC_RELAXED));
+}
+
+/* At least what any snapshot has that the PE has taken so far: its clock, the fence that covers
+ * operations for the target of a signal, and what it has taken over from others. */
+static void merge_all(const struct races *r, uint32_t *to, int pe)
+{
+    const struct races_pe *p = &r->shared->pe[pe];
+    const uint32_t fenced = __atomic_load_n(&p->fenced, __ATOMIC_RELAXED);
+
+    merge_words(r, to, p->clock);
+    merge_words(r, to, p->evicted);
+    for (int target = 0; target < r->n && pe != r->me; target++)
+        raise_word(&to[races_entry(r, pe, target)], fenced);
 }
 
 uint32_t races_snapshot(struct races *r, int target)
@@ -53,7 +69,7 @@ uint32_t races_snapshot(struct races *r, int target)
     for (uint32_t i = 0; i < r->words; i++)
         __atomic_store_n(&s->clock[i], r->clock[i], __ATOMIC_RELAXED);
     if (target >= 0)
-        __atomic_store_n(&s->clock[races_entry(r, r->me, target)], r->fenced, __ATOMIC_RELAXED);
+        raise_word(&s->clock[races_entry(r, r->me, target)], r->own->fenced);
     /* release: pairs with the acquire in find_clock */
     atomic_store_explicit(&s->number, number, memory_order_release);
     __atomic_store_n(&r->clock[r->me], r->clock[r->me] + 1, __ATOMIC_RELAXED);
@@ -66,7 +82,7 @@ bool races_merge(const struct races *r, uint32_t *clock, int pe, uint32_t number
         merge_words(r, clock, find_clock(r, pe, number));
     if (number && is_kept(r, pe, number))
         return true;
-    merge_words(r, clock, r->shared->pe[pe].clock);
+    merge_all(r, clock, pe);
     return false;
 }
 
@@ -74,8 +90,10 @@ void races_merge_into(struct races *r, uint32_t mine, int pe, uint32_t number)
 {
     struct races_snapshot *s = snapshot_at(r, r->me, mine);
 
-    if (pe != r->me || number != mine)
-        races_merge(r, s->clock, pe, number);
+    if (pe == r->me && number == mine)
+        return;
+    races_merge(r, s->clock, pe, number);
+    races_merge(r, r->own->evicted, pe, number);
 }
 
 uint32_t races_time_of(const struct races *r, int pe, uint32_t number)

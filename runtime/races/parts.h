@@ -12,6 +12,13 @@ struct races_snapshot {
     uint32_t clock[];
 };
 
+/* A variable that an operation under way fetches. */
+struct races_later {
+    const void *at;
+    size_t bytes;
+    int pe;
+};
+
 struct races_object {
     uintptr_t at;
     size_t bytes;
@@ -32,8 +39,10 @@ struct races {
     uint64_t cells_each;
     uint64_t data_cell; /* of the first segment of variables */
     uint32_t epoch;     /* of operations that are issued now */
-    uint32_t fenced, quiet, flushed; /* epochs up to these are ordered, complete, read */
-    uint32_t round[TEAM_MAX];
+    uint32_t quiet, flushed; /* epochs up to these are complete, read; own->fenced: ordered */
+    uint32_t round[RACES_SIDES][TEAM_MAX];
+    struct races_later later[RACES_LATER];
+    unsigned laters; /* RACES_LATER + 1: there were more */
     struct races_object *object;
     size_t objects, objects_room;
     unsigned found;
@@ -47,9 +56,9 @@ struct races {
  * clock advances: what it does from now on comes later. */
 uint32_t races_snapshot(struct races *r, int target);
 /* The snapshot's clock is merged into `clock`. false: it is not kept any more, or its number is 0,
- * and all that the PE has done so far was merged. */
+ * and all that any snapshot of the PE could have was merged. */
 bool races_merge(const struct races *r, uint32_t *clock, int pe, uint32_t number);
-/* Adds one snapshot to one of this PE that nobody has seen. */
+/* Adds one snapshot to the last one of this PE, for an access that made room in a cell. */
 void races_merge_into(struct races *r, uint32_t mine, int pe, uint32_t number);
 /* PE's own clock in the snapshot; 0: it is not kept any more. */
 uint32_t races_time_of(const struct races *r, int pe, uint32_t number);
@@ -71,11 +80,16 @@ struct races_pair {
 };
 
 /* Enters an access, and compares it with those before; true: *found is the first that conflicts.
- * `now` is all but `mask`. */
+ * `now` is all but the masks. */
 bool races_enter_access(struct races *r, const void *at, size_t bytes, int pe,
                         struct races_slot now, struct races_pair *found);
 void races_see_cells(struct races *r, const void *at, size_t bytes, int pe);
 void races_clear_cells(struct races *r, const void *at, size_t bytes);
+
+/* ---- races.c ---- */
+
+/* The program's loads and stores of the job's symmetric memory are followed from now on. */
+void races_follow(struct job *j);
 
 /* ---- sites.c ---- */
 
@@ -85,7 +99,7 @@ struct races_known *races_known_new(void); /* NULL: out of memory */
 /* "halo.c:12 (main)", by addr2line where there is one; else function and offset. */
 void races_site_text(const struct races_site *s, char *text, size_t size);
 
-/* ---- report.c; without the lock ---- */
+/* ---- report.c; without the lock, in a thread that is not followed ---- */
 
 void races_report(struct races *r, const struct races_pair *found);
 

@@ -1,12 +1,30 @@
 #include "runtime/races/races.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "gshmem.h"
 #include "gshmem/races.h"
+#include "runtime/base/clock.h"
 #include "runtime/job/thread.h"
 #include "runtime/memory/map.h"
 #include "runtime/races/parts.h"
+
+/* ---- The lock ---- */
+
+/* Code of the program may run in this thread meanwhile, a signal handler or a malloc of its own:
+ * its loads and stores are not followed, as they would wait for this thread. */
+static void races_lock(struct races *r)
+{
+    this_thread.unfollowed++;
+    pthread_mutex_lock(&r->lock);
+}
+
+static void races_unlock(struct races *r)
+{
+    pthread_mutex_unlock(&r->lock);
+    this_thread.unfollowed--;
+}
 
 /* ---- Accesses ---- */
 
@@ -47,7 +65,7 @@ static void enter_sides(const struct races_call *call, const struct sides *s)
 
     if (atomic_load_explicit(&r->shared->off, memory_order_relaxed) || this_thread.unfollowed)
         return;
-    pthread_mutex_lock(&r->lock);
+    races_lock(r);
     const uint16_t site = races_site_of(r, call);
     const bool releases = s->kind == RACES_PUT || s->kind == RACES_ATOMIC;
     if (s->local)
@@ -56,11 +74,13 @@ static void enter_sides(const struct races_call *call, const struct sides *s)
     if (s->there)
         races[1] = enter(r, site, s->kind, s->flags, releases ? races_snapshot(r, s->pe) : 0,
                          s->there, s->bytes, s->pe, &found[1]);
-    pthread_mutex_unlock(&r->lock);
+    races_unlock(r);
+    this_thread.unfollowed++;
     for (int i = 0; i < 2; i++) {
         if (races[i])
             races_report(r, &found[i]);
     }
+    this_thread.unfollowed--;
 }
 
 void races_access(const struct races_call *call, enum races_kind kind, unsigned flags,
@@ -128,9 +148,38 @@ void races_see(const void *at, size_t bytes, int pe)
 
     if (this_thread.unfollowed)
         return;
-    pthread_mutex_lock(&r->lock);
+    races_lock(r);
     races_see_cells(r, at, bytes, pe);
-    pthread_mutex_unlock(&r->lock);
+    races_unlock(r);
+}
+
+void races_see_later(const void *at, size_t bytes, int pe)
+{
+    struct races *r = job->races;
+    unsigned i = 0;
+
+    if (this_thread.unfollowed)
+        return;
+    races_lock(r);
+    while (i < r->laters && i < RACES_LATER && (r->later[i].at != at || r->later[i].pe != pe))
+        i++;
+    if (i == RACES_LATER)
+        r->laters = RACES_LATER + 1;
+    else if (i == r->laters)
+        r->later[r->laters++] = (struct races_later){at, bytes, pe};
+    races_unlock(r);
+}
+
+/* With the lock. Where some had no room, all that any PE has left counts as seen. */
+static void see_later(struct races *r)
+{
+    for (unsigned i = 0; i < r->laters && i < RACES_LATER; i++)
+        races_see_cells(r, r->later[i].at, r->later[i].bytes, r->later[i].pe);
+    for (int pe = 0; pe < r->n && r->laters > RACES_LATER; pe++) {
+        if (pe != r->me)
+            races_merge(r, r->clock, pe, 0);
+    }
+    r->laters = 0;
 }
 
 /* ---- Order ---- */
@@ -141,9 +190,9 @@ void races_fence(void)
 
     if (this_thread.unfollowed)
         return;
-    pthread_mutex_lock(&r->lock);
-    r->fenced = r->epoch++;
-    pthread_mutex_unlock(&r->lock);
+    races_lock(r);
+    __atomic_store_n(&r->own->fenced, r->epoch++, __ATOMIC_RELAXED);
+    races_unlock(r);
 }
 
 void races_flush(void)
@@ -152,9 +201,11 @@ void races_flush(void)
 
     if (this_thread.unfollowed)
         return;
-    pthread_mutex_lock(&r->lock);
+    races_lock(r);
     r->flushed = r->epoch++;
-    pthread_mutex_unlock(&r->lock);
+    /* others may write to the sources now, too */
+    __atomic_store_n(&r->clock[races_entry(r, r->me, r->me)], r->flushed, __ATOMIC_RELAXED);
+    races_unlock(r);
 }
 
 void races_quiet(void)
@@ -163,30 +214,34 @@ void races_quiet(void)
 
     if (this_thread.unfollowed)
         return;
-    pthread_mutex_lock(&r->lock);
-    r->fenced = r->quiet = r->epoch++;
+    races_lock(r);
+    r->quiet = r->epoch++;
+    __atomic_store_n(&r->own->fenced, r->quiet, __ATOMIC_RELAXED);
     for (int pe = 0; pe < r->n; pe++)
         __atomic_store_n(&r->clock[races_entry(r, r->me, pe)], r->quiet, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&r->lock);
+    see_later(r);
+    races_unlock(r);
 }
 
-void races_arrive_kernel(gshmem_team_t team)
+static uint32_t arrive(enum races_side side, gshmem_team_t team)
 {
     struct races *r = job->races;
 
-    pthread_mutex_lock(&r->lock);
-    const uint32_t number = ++r->round[team];
-    struct races_round *round = &r->own->round[team][number % RACES_ROUNDS];
+    races_lock(r);
+    const uint32_t number = ++r->round[side][team];
+    struct races_round *round = &r->own->round[side][team][number % RACES_ROUNDS];
     atomic_store_explicit(&round->snapshot, races_snapshot(r, -1), memory_order_relaxed);
-    /* release: pairs with the acquire in races_leave */
+    /* release: pairs with the acquire in leave_member */
     atomic_store_explicit(&round->number, number, memory_order_release);
-    pthread_mutex_unlock(&r->lock);
+    races_unlock(r);
+    return number;
 }
 
 /* A member that is some rounds ahead has another round there: then all that it has done counts. */
-static void leave_member(struct races *r, gshmem_team_t team, int pe, uint32_t number)
+static void leave_member(struct races *r, enum races_side side, gshmem_team_t team, int pe,
+                         uint32_t number)
 {
-    struct races_round *round = &r->shared->pe[pe].round[team][number % RACES_ROUNDS];
+    struct races_round *round = &r->shared->pe[pe].round[side][team][number % RACES_ROUNDS];
     const uint32_t there = atomic_load_explicit(&round->number, memory_order_acquire);
 
     if (pe != r->me)
@@ -196,27 +251,41 @@ static void leave_member(struct races *r, gshmem_team_t team, int pe, uint32_t n
                         : 0);
 }
 
-void races_leave_kernel(gshmem_team_t team, const int *members, int n)
+static void leave(enum races_side side, gshmem_team_t team, uint32_t number, const int *members,
+                  int n)
 {
     struct races *r = job->races;
 
-    pthread_mutex_lock(&r->lock);
+    races_lock(r);
     for (int i = 0; i < n; i++)
-        leave_member(r, team, members[i], r->round[team]);
-    pthread_mutex_unlock(&r->lock);
+        leave_member(r, side, team, members[i], number);
+    races_unlock(r);
 }
 
-void races_arrive(gshmem_team_t team)
+uint32_t races_arrive(gshmem_team_t team)
 {
-    races_arrive_kernel(team);
+    const uint32_t number = arrive(RACES_HOST, team);
+
     this_thread.unfollowed++;
+    return number;
 }
 
-void races_leave(gshmem_team_t team, const int *members, int n, gshmem_status_t status)
+void races_leave(gshmem_team_t team, uint32_t number, const int *members, int n,
+                 gshmem_status_t status)
 {
     this_thread.unfollowed--;
     if (!status)
-        races_leave_kernel(team, members, n);
+        leave(RACES_HOST, team, number, members, n);
+}
+
+void races_arrive_kernel(gshmem_team_t team)
+{
+    arrive(RACES_KERNEL, team);
+}
+
+void races_leave_kernel(gshmem_team_t team, const int *members, int n)
+{
+    leave(RACES_KERNEL, team, job->races->round[RACES_KERNEL][team], members, n);
 }
 
 void races_collective(const char *name, const void *dest, size_t to, const void *source,
@@ -235,9 +304,9 @@ void races_new_team(gshmem_team_t team)
 {
     struct races *r = job->races;
 
-    pthread_mutex_lock(&r->lock);
-    r->round[team] = 0;
-    pthread_mutex_unlock(&r->lock);
+    races_lock(r);
+    r->round[RACES_HOST][team] = r->round[RACES_KERNEL][team] = 0;
+    races_unlock(r);
 }
 
 /* ---- Objects ---- */
@@ -246,13 +315,13 @@ void races_forget(const void *at, size_t bytes)
 {
     struct races *r = job->races;
 
-    pthread_mutex_lock(&r->lock);
+    races_lock(r);
     races_clear_cells(r, at, bytes);
     for (size_t i = 0; i < r->objects; i++) {
         if (r->object[i].at == (uintptr_t)at)
             r->object[i] = r->object[--r->objects];
     }
-    pthread_mutex_unlock(&r->lock);
+    races_unlock(r);
 }
 
 /* Without memory for it, reports have the address alone. */
@@ -260,7 +329,7 @@ void races_enter(const void *at, size_t bytes)
 {
     struct races *r = job->races;
 
-    pthread_mutex_lock(&r->lock);
+    races_lock(r);
     if (r->objects == r->objects_room) {
         const size_t room = r->objects_room ? 2 * r->objects_room : 64;
         struct races_object *more = realloc(r->object, room * sizeof *more);
@@ -271,48 +340,127 @@ void races_enter(const void *at, size_t bytes)
     }
     if (r->objects < r->objects_room)
         r->object[r->objects++] = (struct races_object){(uintptr_t)at, bytes};
-    pthread_mutex_unlock(&r->lock);
+    races_unlock(r);
 }
 
 /* ---- Loads and stores of the program: hooks.c ---- */
 
-static bool is_followed(const void *at)
-{
-    const struct memory_map *map;
+/* The job whose symmetric memory is followed, or NULL, and the threads that are in a hook because
+ * of it. Threads that never call GSHMEM have hooks, too, and the job ends only when they have left
+ * it. The ranges are a copy, which stays when the job is gone: most addresses are in none. */
+static _Atomic(struct job *) followed;
+static atomic_uint inside;
+static struct {
+    _Atomic uintptr_t base;
+    _Atomic size_t bytes;
+} range[RACES_RANGES];
+static atomic_uint ranges;
 
-    if (!job || !job->races)
-        return false;
-    map = job->map;
-    for (int i = SEGMENT_HEAP; i < map->segments; i++) {
-        if ((uintptr_t)at - map->segment[i].base < map->segment[i].bytes)
+_Static_assert((int)RACES_RANGES >= (int)SEGMENT_MAX, "a range for each segment");
+
+void races_follow(struct job *j)
+{
+    const struct memory_map *map = j->map;
+    unsigned n = 0;
+
+    for (int i = SEGMENT_HEAP; i < map->segments; i++, n++) {
+        atomic_store_explicit(&range[n].base, map->segment[i].base, memory_order_relaxed);
+        atomic_store_explicit(&range[n].bytes, map->segment[i].bytes, memory_order_relaxed);
+    }
+    atomic_store(&ranges, n);
+    /* seq_cst: pairs with the load in hook_begin */
+    atomic_store(&followed, j);
+}
+
+void races_close(struct job *j)
+{
+    if (!j->races || atomic_load(&followed) != j)
+        return;
+    /* seq_cst, both: a hook has counted itself before, or finds no job */
+    atomic_store(&followed, NULL);
+    /* but for this thread, whose hook a handler has interrupted that ends the process */
+    while (atomic_load(&inside) > (this_thread.hooked ? 1u : 0u))
+        clock_yield();
+}
+
+void races_leave_parent(void)
+{
+    atomic_store(&followed, NULL);
+    atomic_store(&inside, 0); /* the child has none of those threads */
+}
+
+static bool is_symmetric(const void *at)
+{
+    const unsigned n = atomic_load_explicit(&ranges, memory_order_relaxed);
+
+    for (unsigned i = 0; i < n; i++) {
+        if ((uintptr_t)at - atomic_load_explicit(&range[i].base, memory_order_relaxed) <
+            atomic_load_explicit(&range[i].bytes, memory_order_relaxed))
             return true;
     }
     return false;
 }
 
+/* true: the access is followed, and hook_end comes. */
+static bool hook_begin(const void *at)
+{
+    if (!atomic_load_explicit(&followed, memory_order_relaxed) || !is_symmetric(at) ||
+        this_thread.unfollowed || this_thread.hooked)
+        return false;
+    this_thread.hooked = true;
+    /* seq_cst, both: pairs with the store and the load in races_close */
+    atomic_fetch_add(&inside, 1);
+    if (atomic_load(&followed) && job && job->races)
+        return true;
+    atomic_fetch_sub(&inside, 1);
+    this_thread.hooked = false;
+    return false;
+}
+
+static void hook_end(int was)
+{
+    atomic_fetch_sub(&inside, 1);
+    this_thread.hooked = false;
+    errno = was;
+}
+
 void gshmem_path_loaded(const void *at, size_t bytes, const void *from)
 {
-    if (is_followed(at))
-        races_access(&(struct races_call){"load", from}, RACES_READ, 0, at, bytes,
-                     job->races->me);
+    const int was = errno;
+
+    if (!hook_begin(at))
+        return;
+    races_access(&(struct races_call){"load", from}, RACES_READ, 0, at, bytes, job->races->me);
+    hook_end(was);
 }
 
 void gshmem_path_stored(const void *at, size_t bytes, const void *from)
 {
-    if (is_followed(at))
-        races_access(&(struct races_call){"store", from}, RACES_WRITE, 0, at, bytes,
-                     job->races->me);
+    const int was = errno;
+
+    if (!hook_begin(at))
+        return;
+    races_access(&(struct races_call){"store", from}, RACES_WRITE, 0, at, bytes, job->races->me);
+    hook_end(was);
 }
 
 void gshmem_path_synchronized(const void *at, size_t bytes)
 {
-    if (is_followed(at))
-        races_see(at, bytes, job->races->me);
+    const int was = errno;
+
+    if (!hook_begin(at))
+        return;
+    races_see(at, bytes, job->races->me);
+    hook_end(was);
 }
 
 void gshmem_path_updated(const void *at, size_t bytes, const void *from)
 {
-    if (is_followed(at))
-        races_access(&(struct races_call){"atomic", from}, RACES_ATOMIC, 0, at, bytes,
-                     job->races->me);
+    const int was = errno;
+
+    if (!hook_begin(at))
+        return;
+    races_access(&(struct races_call){"atomic", from}, RACES_ATOMIC, 0, at, bytes,
+                 job->races->me);
+    hook_end(was);
 }

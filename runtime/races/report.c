@@ -27,20 +27,32 @@ static bool is_new(struct races *r, uint64_t a, uint64_t b)
     return false;
 }
 
-static void describe_place(const struct races *r, const void *at, char *text, size_t size)
+/* Another thread of this PE may allocate and free objects meanwhile. */
+static bool races_find_object(struct races *r, const void *at, struct races_object *object)
 {
-    const struct races_object *o = NULL;
+    bool found = false;
+
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->objects && !found; i++) {
+        if ((uintptr_t)at - r->object[i].at < r->object[i].bytes) {
+            *object = r->object[i];
+            found = true;
+        }
+    }
+    pthread_mutex_unlock(&r->lock);
+    return found;
+}
+
+static void describe_place(struct races *r, const void *at, char *text, size_t size)
+{
+    struct races_object o;
     struct location l;
     uint64_t offset;
     char name[100];
 
-    for (size_t i = 0; i < r->objects && !o; i++) {
-        if ((uintptr_t)at - r->object[i].at < r->object[i].bytes)
-            o = &r->object[i];
-    }
-    if (o) {
-        snprintf(text, size, "byte %zu of the object of %zu B at %p", (uintptr_t)at - o->at,
-                 o->bytes, (void *)o->at);
+    if (races_find_object(r, at, &o)) {
+        snprintf(text, size, "byte %zu of the object of %zu B at %p", (uintptr_t)at - o.at,
+                 o.bytes, (void *)o.at);
         return;
     }
     if (map_find(job->map, at, 1, &l) && l.segment >= SEGMENT_DATA) {

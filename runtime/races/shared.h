@@ -22,6 +22,8 @@ enum {
     RACES_SITES = 4096,   /* of a PE: places in the program that call */
     RACES_KEPT = 4096,    /* snapshots of a PE; an older one counts as all that the PE has done */
     RACES_ROUNDS = 16,    /* of a team that are kept for members that are behind */
+    RACES_LATER = 64,     /* variables that a PE sees at its next quiet */
+    RACES_RANGES = 32,    /* of symmetric memory in a process */
     RACES_REPORTS = 4096, /* pairs of places */
     RACES_SLOTS = 4,      /* accesses that a cell keeps */
     RACES_LOCKS = 4096,   /* of a PE's cells, in groups */
@@ -53,7 +55,9 @@ struct races_slot {
     uint8_t mask; /* of the 8 bytes */
     uint8_t kind; /* an enum races_kind */
     uint8_t flags;
-    uint16_t unused;
+    uint8_t sees; /* mask: who sees these bytes acquires the snapshot; beyond `mask` where the
+                     snapshot has taken over those of accesses that made room */
+    uint8_t unused;
 };
 
 struct races_cell {
@@ -67,6 +71,9 @@ struct races_call {
     const char *name;
     const void *from;
 };
+
+/* Who makes the rounds of a team: each of them in its own order. */
+enum races_side { RACES_HOST, RACES_KERNEL, RACES_SIDES };
 
 /* A place in the program. */
 struct races_site {
@@ -85,10 +92,13 @@ struct races_round {
 struct races_pe {
     uint32_t sites;
     uint32_t last_snapshot; /* the number of the last one, from 1 on */
+    uint32_t fenced;        /* signals of this PE cover its operations of epochs up to this one */
     _Atomic uint32_t lock[RACES_LOCKS];
-    struct races_round round[TEAM_MAX][RACES_ROUNDS];
+    struct races_round round[RACES_SIDES][TEAM_MAX][RACES_ROUNDS];
     struct races_site site[RACES_SITES];
     uint32_t clock[RACES_PES + RACES_PES * RACES_PES];
+    uint32_t evicted[RACES_PES + RACES_PES * RACES_PES]; /* what its snapshots have taken over from
+                                                            accesses that made room */
 };
 
 struct races_shared {

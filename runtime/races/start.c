@@ -190,12 +190,13 @@ gshmem_status_t races_start(struct job *j)
                     "GSHMEM_HEAP_SIZE makes heaps smaller",
                     bytes >> 30, log_errno(errno));
     r->cells = cells;
+    races_follow(j);
     return GSHMEM_OK;
 }
 
-void races_turn_off(struct job *j)
+bool races_turn_off(struct job *j)
 {
-    atomic_store_explicit(&j->races->shared->off, 1, memory_order_relaxed);
+    return atomic_exchange_explicit(&j->races->shared->off, 1, memory_order_relaxed) == 0;
 }
 
 void races_conclude(struct job *j)
@@ -210,6 +211,7 @@ void races_stop(struct job *j)
 
     if (!r)
         return;
+    races_close(j);
     j->races = NULL;
     if (r->cells)
         munmap(r->cells, (size_t)r->n * r->cells_each * sizeof *r->cells);

@@ -22,7 +22,12 @@ struct split {
 
 static gshmem_status_t split_refuse(const struct split *s, gshmem_status_t status)
 {
-    return group_refuse(s->parent->group, s->call, status);
+    if (GSHMEM_LIKELY(!job->races))
+        return group_refuse(s->parent->group, s->call, status);
+    const uint32_t round = races_arrive(s->parent->id);
+    status = group_refuse(s->parent->group, s->call, status);
+    races_leave(s->parent->id, round, NULL, 0, status);
+    return status;
 }
 
 enum split_kind { SPLIT_STRIDED, SPLIT_ROW, SPLIT_COLUMN, SPLIT_LIST };
@@ -59,6 +64,7 @@ static gshmem_status_t split_make(const struct split *s, enum split_kind kind, i
     struct team *t = NULL;
     bool member = false;
     gshmem_status_t status;
+    uint32_t round = 0;
 
     if (s->config_mask)
         hash = signature_mix(hash, (uint64_t)s->config->num_contexts);
@@ -76,10 +82,10 @@ static gshmem_status_t split_make(const struct split *s, enum split_kind kind, i
         t->config = *s->config;
 
     if (GSHMEM_UNLIKELY(job->races != NULL))
-        races_arrive(s->parent->id);
+        round = races_arrive(s->parent->id);
     status = slots_install(s->parent, t, signature, s->call);
     if (GSHMEM_UNLIKELY(job->races != NULL))
-        races_leave(s->parent->id, s->parent->members, s->parent->n_pes, status);
+        races_leave(s->parent->id, round, s->parent->members, s->parent->n_pes, status);
     if (status) {
         if (t && t->id == GSHMEM_TEAM_INVALID)
             team_free(job, t); /* otherwise it is freed with the job */

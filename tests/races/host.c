@@ -5,6 +5,7 @@
  * runs them all, one after the other, on 4 PEs. Two lines of each have a mark, "NAME: 1" and
  * "NAME: 2": those that races/run looks for in the report. PE LATE comes late to each case; 9: none
  * does. */
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ enum { N = 32 };
 static bool mended;
 static int me;
 static long data[3 * N], counter, inbox[2 * N];
-static uint64_t ready, taken, step_ready[2];
+static uint64_t ready, taken, step_ready[2], turn;
 static long lock;
 static long local[N];
 
@@ -256,6 +257,146 @@ static long signal_to_other(void)
     return 0;
 }
 
+/* ---- What is ordered, and was taken for a race: only mended ---- */
+
+/* PEs take turns by volatile loads, which are not followed and so order nothing. */
+static void await_turn(uint64_t mine)
+{
+    while (*(volatile uint64_t *)&turn != mine)
+        sched_yield();
+}
+
+static void give_turn(uint64_t next, int pe)
+{
+    CHECK_OK(gshmem_fence());
+    CHECK_OK(gshmem_uint64_p(&turn, next, pe));
+}
+
+/* Until the snapshots that this PE has left are overwritten. */
+static void put_much(void)
+{
+    for (int i = 0; i < 5000; i++)
+        CHECK_OK(gshmem_long_p(&data[2 * N + me], i, (me + 1) % 4));
+}
+
+/* The signal's snapshot is gone when the signal is seen: what a fence has ordered before it is
+ * known all the same. */
+static long late_waiter(void)
+{
+    if (me == 0) {
+        CHECK_OK(gshmem_long_put(data, local, N, 1));
+        CHECK_OK(gshmem_fence());
+        CHECK_OK(gshmem_long_atomic_set(&counter, 1, 1));
+        put_much();
+        give_turn(1, 1);
+    }
+    if (me != 1)
+        return 0;
+    await_turn(1);
+    CHECK_OK(gshmem_long_wait_until(&counter, GSHMEM_CMP_EQ, 1));
+    return data[0];
+}
+
+/* Three PEs update both halves of a word, for which a cell has no room: who waits for one half
+ * knows all that updated it. late: the last snapshot, which has what made room, is gone then. */
+static long full_cell(int i, bool late)
+{
+    static const int order[] = {0, 2, 3, 1};
+    int *half = (int *)(void *)(inbox + i), step = 0;
+
+    while (order[step] != me)
+        step++;
+    await_turn((uint64_t)(4 * i + step));
+    if (me == 1) {
+        CHECK_OK(gshmem_int_wait_until(half, GSHMEM_CMP_EQ, 3));
+        const long sum = data[3 * i] + data[3 * i + 1] + data[3 * i + 2];
+        give_turn((uint64_t)(4 * (i + 1)), 0);
+        return sum;
+    }
+    CHECK_OK(gshmem_long_p(&data[3 * i + step], 1, 1));
+    CHECK_OK(gshmem_fence());
+    for (int more = 0; more < i % 4; more++) /* which slot makes room depends on the number */
+        CHECK_OK(gshmem_long_p(&data[2 * N + me], i, me));
+    CHECK_OK(gshmem_int_atomic_inc(half, 1));
+    CHECK_OK(gshmem_int_atomic_inc(half + 1, 1));
+    if (late && me == 3)
+        put_much();
+    give_turn((uint64_t)(4 * i + step + 1), order[step + 1]);
+    return 0;
+}
+
+static long full_cells(bool late)
+{
+    long sum = 0;
+
+    for (int i = 0; i < 4; i++)
+        sum += full_cell(i, late);
+    return sum;
+}
+
+static void refused(gshmem_status_t status)
+{
+    const char *line = "";
+
+    CHECK(status);
+    CHECK_EQ(gshmem_last_error(&line), status);
+}
+
+/* A PE that refuses its call has taken part in a round of the team. */
+static long after_refusal(void)
+{
+    refused(gshmem_long_broadcast(GSHMEM_TEAM_WORLD, data, data + N, 1, me == 0 ? 99 : 0));
+    if (me == 1)
+        CHECK_OK(gshmem_long_put(data, local, N, 0));
+    CHECK_OK(gshmem_barrier_all());
+    return me == 0 ? data[7] : 0;
+}
+
+static long after_refused_split(void)
+{
+    gshmem_team_t team;
+
+    refused(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, me == 0 ? 99 : 2, NULL, 0, &team));
+    if (me == 1)
+        CHECK_OK(gshmem_long_put(data, local, N, 0));
+    CHECK_OK(gshmem_barrier_all());
+    return me == 0 ? data[7] : 0;
+}
+
+/* What an atomic has fetched is known after the quiet. */
+static long fetched_later(void)
+{
+    static long fetched;
+
+    if (me == 0) {
+        CHECK_OK(gshmem_long_put(data, local, N, 1));
+        CHECK_OK(gshmem_fence());
+        CHECK_OK(gshmem_long_atomic_set(&counter, 1, 1));
+        give_turn(1, 2);
+    }
+    if (me != 2)
+        return 0;
+    await_turn(1);
+    CHECK_OK(gshmem_long_atomic_fetch_nbi(&fetched, &counter, 1));
+    CHECK_OK(gshmem_quiet());
+    CHECK_EQ(fetched, 1);
+    return gshmem_long_g(data, 1);
+}
+
+/* After a flush others may write to the source, if they know of it. */
+static void flushed_source(void)
+{
+    if (me == 0) {
+        CHECK_OK(gshmem_long_put_nbi(data, data + N, N, 1));
+        CHECK_OK(gshmem_flush());
+        CHECK_OK(gshmem_signal_set(&ready, 1, 2));
+    }
+    if (me == 2) {
+        gshmem_signal_wait_until(&ready, GSHMEM_CMP_EQ, 1);
+        CHECK_OK(gshmem_long_put(data + N, local, N, 0));
+    }
+}
+
 /* Every case begins with zeros, and with all PEs. */
 static void begin(int late)
 {
@@ -265,7 +406,7 @@ static void begin(int late)
     memset(data, 0, sizeof data);
     memset(inbox, 0, sizeof inbox);
     counter = 0;
-    ready = taken = step_ready[0] = step_ready[1] = 0;
+    ready = taken = step_ready[0] = step_ready[1] = turn = 0;
     CHECK_OK(gshmem_barrier_all());
     if (me == late) /* which makes another order likely; the report is the same */
         nanosleep(&pause, NULL);
@@ -302,6 +443,15 @@ int main(int argc, char **argv)
     CASE(sum += ring());
     CASE(reduced_too_early());
     CASE(sum += signal_to_other());
+    if (mended) {
+        CASE(sum += late_waiter());
+        CASE(sum += full_cells(false));
+        CASE(sum += full_cells(true));
+        CASE(sum += after_refusal());
+        CASE(sum += after_refused_split());
+        CASE(sum += fetched_later());
+        CASE(flushed_source());
+    }
     CHECK_OK(gshmem_barrier_all());
     CHECK(sum >= 0);
     CHECK_OK(gshmem_finalize());

@@ -221,6 +221,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_atomic_fetch_nbi(gshmem_ctx_t ctx, T
     GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c,
                   amo == GSHMEM_AMO_FETCH ? GSHMEM_FOLLOWED_FETCH : GSHMEM_FOLLOWED_ATOMIC, target,
                   NULL, sizeof *target, pe);
+    GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_SEEN_LATER, target, NULL, sizeof *target,
+                  pe);
     if (!there || !fetch)
         return gshmem_kernel_post_atomic_fetch(
             c,

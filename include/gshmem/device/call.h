@@ -119,6 +119,7 @@ GSHMEM_KERNEL_RARE bool gshmem_kernel_enter(const struct gshmem_device_team *t,
         return true;
     if (t) {
         struct gshmem_kernel_round r = gshmem_kernel_round(t, 0);
+        GSHMEM_FOLLOW_STEP(scope, GSHMEM_FOLLOWED_ARRIVE, call->handle);
         mine = gshmem_kernel_meet<scope>(&r, mine);
     }
     *status = gshmem_kernel_agree<scope>(mine);

@@ -35,6 +35,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ixput_one(const struct gshmem_device
     uint64_t bits[2] = {0, 0};
 
     static_assert(size <= sizeof bits, "an element that fits a command");
+    GSHMEM_FOLLOW(GSHMEM_SCOPE_THREAD, c, GSHMEM_FOLLOWED_PUT, dest, source, size, pe);
     if (there) {
         gshmem_kernel_copy<GSHMEM_SCOPE_THREAD>(there, source, size);
         return GSHMEM_OK;
@@ -85,6 +86,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ixget(gshmem_ctx_t ctx, void *dest, 
         const int of = pes ? pes[i] : pe;
         char *to = (char *)dest + i * size;
         const void *there = gshmem_kernel_reach(c, from, size, of);
+        GSHMEM_FOLLOW_EITHER(GSHMEM_SCOPE_THREAD, nbi, c, GET, from, to, size, of);
         if (there)
             gshmem_kernel_copy<GSHMEM_SCOPE_THREAD>(to, there, size);
         else

@@ -42,9 +42,9 @@ static int gshmem_device_fill(const struct gshmem_device_state *state)
 
 #if defined(GSHMEM_RACES) && defined(GSHMEM_HOST_DEVICE)
 #include "gshmem/races.h"
-#define GSHMEM_FOLLOW_MODULE() gshmem_path_follow(GSHMEM_FOLLOWED_MODULE, NULL, NULL, 0, 0)
+#define GSHMEM_FOLLOW_MODULE(what) gshmem_path_follow(what, NULL, NULL, 0, 0)
 #else
-#define GSHMEM_FOLLOW_MODULE() ((void)0)
+#define GSHMEM_FOLLOW_MODULE(what) ((void)0)
 #endif
 
 static struct gshmem_device_module gshmem_device_module_here = {
@@ -62,13 +62,14 @@ static struct gshmem_device_module gshmem_device_module_here = {
 #ifdef GSHMEM_HOST_DEVICE
 __attribute__((constructor)) static void gshmem_device_module_begin(void)
 {
-    GSHMEM_FOLLOW_MODULE();
+    GSHMEM_FOLLOW_MODULE(GSHMEM_FOLLOWED_MODULE);
     gshmem_device_register(&gshmem_device_module_here);
 }
 
 __attribute__((destructor)) static void gshmem_device_module_end(void)
 {
     gshmem_device_unregister(&gshmem_device_module_here);
+    GSHMEM_FOLLOW_MODULE(GSHMEM_FOLLOWED_MODULE_GONE);
 }
 
 #else
