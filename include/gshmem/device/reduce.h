@@ -376,6 +376,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce_none(enum gshmem_collect
                                    (uint64_t)(uint32_t)type << 32 | (uint32_t)op);
     if (t) {
         struct gshmem_kernel_round r = gshmem_kernel_round(t, 0);
+        GSHMEM_FOLLOW_STEP(scope, GSHMEM_FOLLOWED_ARRIVE, team);
         return gshmem_kernel_meet<scope>(&r, mine);
     }
     return gshmem_kernel_agree<scope>(mine);
