@@ -151,7 +151,7 @@ static void batches_pass_gets(void)
 static void batch_behind_copy(void)
 {
     enum { RECORD = BATCH_NUMBER_BYTES + 8 };
-    const uint64_t value = 7;
+    uint64_t value = 7;
     char records[2 * RECORD];
 
     begin();
