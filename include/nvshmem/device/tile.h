@@ -244,8 +244,10 @@ struct nvshmem_tile_parts {
 template <class Src, class Dst>
 GSHMEM_KERNEL struct nvshmem_tile_parts nvshmem_tile_parts_of(const Src &src, const Dst &dst)
 {
-    const auto part = src.shape(), whole = dst.shape();
-    const auto from = src.stride(), to = dst.stride();
+    const auto part = src.shape();
+    const auto whole = dst.shape();
+    const auto from = src.stride();
+    const auto to = dst.stride();
     const struct nvshmem_tile_parts p = {
         {(size_t)nvshmem_tile_part<0>(part, 1), (size_t)nvshmem_tile_part<1>(part, 1)},
         {(size_t)nvshmem_tile_part<0>(whole, 1), (size_t)nvshmem_tile_part<1>(whole, 1)},
