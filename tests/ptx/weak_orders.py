@@ -25,7 +25,7 @@ from machine import translator
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 PATIENCE = 60  # seconds, for a run with a defect; it may hang
-LONG = 1800  # for one without
+LONG = 7200  # for one without
 TRIES = 12  # for each defect, with seeds of their own, and more rounds from time to time
 NOTHING = "fence.proxy.alias;"  # orders nothing here
 MAPPED, LOCAL, HOSTS = "mapped", "local", "hosts2"  # paths, as in tests/kernel
