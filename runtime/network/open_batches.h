@@ -6,8 +6,8 @@
  *     the batch is posted when it is full; when what was in flight to that PE has completed; when a
  *     thread waits for anything; and before any other request to that PE
  *
- * Therefore no record waits longer than one round trip, whoever makes progress, and the order of
- * a context's requests to a PE is the order of its calls. Nothing waits by the clock.
+ * Therefore, where the queue to the PE has room, no record waits longer than one round trip, and
+ * the order of a context's requests to a PE is the order of its calls. Nothing waits by the clock.
  *
  * The fast path is inline: it takes the batch's own lock, writes a record and returns. An open
  * batch has a flight of its context since its first record, so that a quiet, of a kernel too, waits

@@ -117,7 +117,8 @@ gshmem_status_t open_batches_post_to(struct network *n, int pe);
 /* Posts those of which nothing is in flight; or all. */
 void open_batches_post_due(struct network *n);
 void open_batches_post_all(struct network *n);
-/* Whether no thread is writing a record: a signal handler may have interrupted one. */
+/* Whether no thread is writing a record of an open batch: a signal handler may have interrupted
+ * one. */
 bool open_batches_are_free(const struct network *n);
 /* Ends those that are open: the network ends. */
 void open_batches_end(struct network *n);
