@@ -1,7 +1,8 @@
 /* Elements on their way to a PE that dies: the calls that wait for them end, also one that waits for
  * room because more are on their way than there is memory for; and those that come later.
  *
- * PE 1, on another node, is stopped, so that nothing arrives, and is killed while PE 0 waits. */
+ * PE 1, on another node, is stopped, so that nothing arrives, and is killed while PE 0 waits. PE 0 stops it
+ * after its own barrier: what PE 1 sent for that may leave PE 1 after PE 1 has left the barrier. */
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -51,14 +52,15 @@ int main(void)
     if (other == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         be_pe(&uid, 1);
-        raise(SIGSTOP);
-        _exit(1);
+        for (;;)
+            pause();
     }
     be_pe(&uid, 0);
     for (int i = 0; i < ELEMENTS; i++) {
         number[i] = (size_t)i % TABLE;
         pes[i] = i % 2;
     }
+    CHECK_EQ(kill(other, SIGSTOP), 0);
     CHECK_EQ(waitpid(other, &status, WUNTRACED), other);
     CHECK(WIFSTOPPED(status));
     kill_soon(other);

@@ -1,7 +1,8 @@
 /* Small operations to a PE that dies, while some wait in a batch: the next quiet reports it, once;
  * calls that wait for room end; later ones fail; and those to other PEs arrive.
  *
- * PE 1, on a node of its own, is stopped, so that nothing arrives, and is killed while PE 0 waits.
+ * PE 1, on a node of its own, is stopped, so that nothing arrives, and is killed while PE 0 waits. PE 0 stops it
+ * once all have left the barrier: what a PE sent for that may leave it after it has left the barrier.
  * With an argument PE 0 makes so many operations that it waits for room. With "continued" PE 1 is not
  * killed but continued, and all of them arrive. */
 #include <signal.h>
@@ -16,6 +17,7 @@
 enum { TABLE = 1000, FEW = 50, MANY = 5000000 };
 
 static long table[TABLE];
+static long ready; /* of PE 0: how many others have left the barrier */
 
 static void be_pe(const gshmem_uniqueid_t *uid, int pe)
 {
@@ -34,8 +36,8 @@ static pid_t other_pe(const gshmem_uniqueid_t *uid, int pe)
         return other;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     be_pe(uid, pe);
-    if (pe == 1)
-        raise(SIGSTOP);
+    CHECK_OK(gshmem_long_atomic_inc(&ready, 0));
+    CHECK_OK(gshmem_quiet());
     while (atomic_load((_Atomic long *)&table[0]) != FEW) /* it calls nothing */
         usleep(1000);
     _exit(0);
@@ -84,6 +86,8 @@ int main(int argc, char **argv)
     CHECK_OK(gshmem_get_uniqueid(&uid));
     const pid_t dies = other_pe(&uid, 1), lives = other_pe(&uid, 2);
     be_pe(&uid, 0);
+    CHECK_OK(gshmem_long_wait_until(&ready, GSHMEM_CMP_EQ, 2));
+    CHECK_EQ(kill(dies, SIGSTOP), 0);
     CHECK_EQ(waitpid(dies, &how, WUNTRACED), dies);
     CHECK(WIFSTOPPED(how));
     if (argc > 1 && strcmp(argv[1], "continued") == 0)
