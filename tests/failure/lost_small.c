@@ -18,6 +18,7 @@ enum { TABLE = 1000, FEW = 50, MANY = 5000000 };
 
 static long table[TABLE];
 static long ready; /* of PE 0: how many others have left the barrier */
+static int go[2];  /* a pipe that is closed when PE 0 wants nothing more of the others */
 
 static void be_pe(const gshmem_uniqueid_t *uid, int pe)
 {
@@ -30,16 +31,19 @@ static void be_pe(const gshmem_uniqueid_t *uid, int pe)
 static pid_t other_pe(const gshmem_uniqueid_t *uid, int pe)
 {
     const pid_t other = fork();
+    char end;
 
     CHECK(other >= 0);
     if (other)
         return other;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(go[1]);
     be_pe(uid, pe);
     CHECK_OK(gshmem_long_atomic_inc(&ready, 0));
     CHECK_OK(gshmem_quiet());
     while (atomic_load((_Atomic long *)&table[0]) != FEW) /* it calls nothing */
         usleep(1000);
+    CHECK_EQ(read(go[0], &end, 1), 0);
     _exit(0);
 }
 
@@ -69,6 +73,7 @@ static void continue_and_count(pid_t other)
     CHECK_OK(gshmem_long_p(&table[0], FEW, 1));
     CHECK_OK(gshmem_long_p(&table[0], FEW, 2));
     CHECK_OK(gshmem_quiet());
+    close(go[1]);
     CHECK_EQ(waitpid(other, &how, 0), other);
     CHECK_EQ(how, 0);
     _exit(0);
@@ -84,6 +89,7 @@ int main(int argc, char **argv)
     setenv("GSHMEM_LOG", "none", 0);
     setenv("GSHMEM_PRETENDED_NODES", "3", 1);
     CHECK_OK(gshmem_get_uniqueid(&uid));
+    CHECK_EQ(pipe(go), 0);
     const pid_t dies = other_pe(&uid, 1), lives = other_pe(&uid, 2);
     be_pe(&uid, 0);
     CHECK_OK(gshmem_long_wait_until(&ready, GSHMEM_CMP_EQ, 2));
@@ -110,6 +116,7 @@ int main(int argc, char **argv)
     CHECK_EQ(gshmem_long_p(&table[0], 1, 1), GSHMEM_ERR_PEER_DEAD);
     CHECK_EQ(gshmem_long_atomic_add(&table[0], 1, 1), GSHMEM_ERR_PEER_DEAD);
     CHECK_OK(gshmem_quiet());
+    close(go[1]);
     CHECK_EQ(waitpid(lives, &how, 0), lives);
     CHECK_EQ(how, 0);
     _exit(0); /* the job is lost, and finalize would say so */
