@@ -142,11 +142,9 @@ bool network_round(struct network *n)
     return some;
 }
 
-/* waits: what this thread has issued is sent now. */
-static inline bool network_try_to_drive(struct network *n, bool waits)
+/* With the lock held, which it releases. waits: what this thread has issued is sent now. */
+static inline bool network_drive_held(struct network *n, bool waits)
 {
-    if (!mutex_try(&n->lock))
-        return false;
     if (waits && n->open)
         open_batches_post_all(n);
     bool some = drive(n);
@@ -157,7 +155,7 @@ static inline bool network_try_to_drive(struct network *n, bool waits)
 /* The thread that holds the lock makes progress for all. */
 bool network_try_round(struct network *n)
 {
-    return network_try_to_drive(n, false);
+    return mutex_try(&n->lock) && network_drive_held(n, false);
 }
 
 bool network_drive(struct network *n)
@@ -165,7 +163,15 @@ bool network_drive(struct network *n)
     if (!network_has_proxy(n))
         return false;
     proxy_stand_aside(&n->proxy);
-    return network_try_to_drive(n, true);
+    return mutex_try(&n->lock) && network_drive_held(n, true);
+}
+
+void network_send(struct network *n)
+{
+    if (!network_has_proxy(n))
+        return;
+    network_enter(n);
+    network_drive_held(n, true);
 }
 
 void network_drive_on(struct network *n)

@@ -82,6 +82,8 @@ static inline void network_enter(struct network *n)
 bool network_try_round(struct network *n);
 /* The same for a thread that does not wait: the proxy stands aside. */
 void network_drive_on(struct network *n);
+/* Sends what was held back: now, also where another thread has the lock, which may only post. */
+void network_send(struct network *n);
 
 /* ---- requests.c, for open_batches.c ---- */
 

@@ -488,9 +488,8 @@ void network_session_start(struct pending *pending)
     atomic_store_explicit(&pending->held, TRANSPORT_HELD, memory_order_relaxed);
 }
 
-/* A thread that has the network's lock meanwhile makes progress behind what was posted. */
 void network_session_stop(struct pending *pending)
 {
     atomic_store_explicit(&pending->held, 0, memory_order_relaxed);
-    network_drive(job->network);
+    network_send(job->network);
 }
