@@ -10,6 +10,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "gshmem/status.h"
 
@@ -60,6 +61,17 @@ gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
  * it. */
 gshmem_status_t fail_handled(gshmem_status_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
+/* Lines of something that may happen ten thousand times at once: of the first few, and of those
+ * whose number is a power of two. The number is of all that happened. */
+struct log_sparse {
+    _Atomic uint32_t happened;
+};
+bool log_sparse_is_due(const struct log_sparse *s); /* whether the next one has a line */
+/* what: NULL, or what a line says that others have none ("failed calls"). */
+void log_sparse_happened(struct log_sparse *s, const char *what);
+/* Failures of this thread have no line until it is called with false. */
+void log_without_failures(bool without);
+
 /* The same without the line: for a failure that every PE sees and one of them logs. */
 gshmem_status_t fail_silently(gshmem_status_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));

@@ -14,6 +14,10 @@ enum {
     BATCH_BYTES = 256 * 1024, /* the same limit in bytes of data */
 };
 
+/* A mistake in a kernel is made by each of its threads. */
+static struct log_sparse kernel_failures, kernel_raises;
+static const char failed_calls[] = "failed calls of kernels";
+
 static inline struct passage *passage_at(const struct proxy_channel *c, uint64_t position)
 {
     return &c->passage[position & c->mask];
@@ -95,9 +99,13 @@ static void channel_end(struct passage *p, gshmem_status_t status)
 
 static __attribute__((noinline)) void land_and_tell(struct passage *p, gshmem_status_t status)
 {
-    if (status && p->raises)
+    if (status && p->raises) {
+        log_without_failures(!log_sparse_is_due(&kernel_failures));
         fail(status, "%s in a kernel with PE %d: %s", command_name(p), command_pe(p),
              gshmem_status_text(status));
+        log_without_failures(false);
+        log_sparse_happened(&kernel_failures, failed_calls);
+    }
     channel_end(p, status);
 }
 
@@ -262,7 +270,10 @@ static void raise_given(struct passage *p, gshmem_status_t status)
 {
     const struct proxy_way *way = p->channel->way;
 
+    log_without_failures(!log_sparse_is_due(&kernel_raises));
     fail(status, "a call in a kernel failed: %s", gshmem_status_text(status));
+    log_without_failures(false);
+    log_sparse_happened(&kernel_raises, NULL);
     way->raise(way->context, status, &p->answer);
     p->landed = true;
 }
@@ -383,12 +394,14 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
         return take_question(c, p);
     if (first.kind == GSHMEM_COMMAND_SESSION && !first.more)
         return take_session(c, &first, p);
+    log_without_failures(!log_sparse_is_due(&kernel_failures));
     gshmem_status_t status =
         first.more && !pair
             ? fail(GSHMEM_ERR_ARGUMENT,
                    "%s in a kernel: its command has a second part that does not belong to it",
                    command_name(p))
             : command_translate(&first, pair ? &second : NULL, c->way, p, &request);
+    log_without_failures(false);
     if (status == TRANSPORT_FULL)
         return STEP_FULL;
     if (!status) {
@@ -406,6 +419,7 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
         if (status)
             channel_land(p, status);
     } else {
+        log_sparse_happened(&kernel_failures, failed_calls);
         channel_end(p, status);
     }
     c->taken += p->slots;

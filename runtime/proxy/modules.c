@@ -151,5 +151,9 @@ void gshmem_device_without_job(const char *where, int raises)
 
 void gshmem_device_say_where(const char *where)
 {
-    log_error("that call was made in %s", where);
+    static struct log_sparse places;
+
+    if (log_sparse_is_due(&places))
+        log_error("that call was made in %s", where);
+    log_sparse_happened(&places, NULL);
 }

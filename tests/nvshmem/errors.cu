@@ -40,6 +40,8 @@ int main(int argc, char **argv)
         nvshmem_int_wait_until(at, 99, 1);
     else if (strcmp(what, "kernel_p") == 0)
         in_kernel<<<1, 1>>>(at, 77, 0);
+    else if (strcmp(what, "kernel_many") == 0)
+        in_kernel<<<100, 10>>>(at, 77, 0);
     else if (strcmp(what, "kernel_put") == 0)
         in_kernel<<<1, 64>>>(at, 77, 1);
     else if (strcmp(what, "kernel_wait") == 0)
