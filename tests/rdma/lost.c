@@ -23,6 +23,7 @@ enum { MOST_PES = 16, BYTES = 100000 };
 static struct shared {
     gshmem_uniqueid_t uid;
     int begun;     /* the unique id is there */
+    int met;       /* PEs that have left the barrier, which the victim's messages may not have before */
     uint64_t when; /* it was lost */
     int seen;      /* PEs that have seen the loss */
     int through;
@@ -179,7 +180,9 @@ static void be_pe(int pe, int pes)
     for (int i = 0; i < n; i++)
         CHECK_OK(gshmem_uint64_atomic_add(&cell, 1, i));
     barrier();
+    count(&shared->met);
     if (me == victim) {
+        until(&shared->met, n);
         usleep(300000); /* mostly the others are at it by then */
         shared->when = now();
         raise(SIGKILL);
