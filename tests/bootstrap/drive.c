@@ -92,7 +92,7 @@ static int drive_abort(struct bootstrap *b, int status)
         /* A launcher has to end this PE, too, long before that; where there is none, it ends by
          * itself. */
         if (strcmp(b->ops->name, "uid") != 0)
-            sleep(60);
+            sleep(1000);
         _exit(strcmp(b->ops->name, "uid") == 0 ? status : 0);
     }
     /* A starter that ends the job kills us in here; one that cannot makes the fence fail. */
@@ -128,7 +128,7 @@ int drive(struct bootstrap *b, int argc, char **argv)
     if (strcmp(what, "abort") == 0)
         return drive_abort(b, number);
     if (strcmp(what, "absent") == 0 && b->pe == b->n_pes - 1) {
-        sleep(30);
+        sleep(1000); /* until the job is ended */
         return 0;
     }
     if (strcmp(what, "dead") == 0)

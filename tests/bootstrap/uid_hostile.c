@@ -19,6 +19,9 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 
+/* Seconds that are not to pass: only what is stuck takes so long, on a busy machine too. */
+enum { LONG = 100 };
+
 /* ---- The good side: a PE in a process of its own ---- */
 
 /* What a PE ends with: its status, and the part of its message that has to be there. */
@@ -52,7 +55,7 @@ static pid_t start_pe(const gshmem_uniqueid_t *uid, int pe, int n_pes, int secon
     CHECK(child >= 0);
     if (child)
         return child;
-    alarm(30);
+    alarm(LONG + 20);
     gshmem_status_t status = take_part(uid, pe, n_pes, seconds);
     if (status != end.status || (status && !strstr(last_error_text(), end.part)))
         CHECK_FAIL("PE %d ended with %d, expected %d, and \"%s\" in \"%s\"", pe, status, end.status,
@@ -69,7 +72,7 @@ static pid_t start_root(gshmem_uniqueid_t *uid, int n_pes, int seconds, struct e
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(30);
+        alarm(LONG + 20);
         CHECK_EQ(gshmem_get_uniqueid(uid), GSHMEM_OK);
         CHECK_EQ(write(ends[1], uid, sizeof *uid), (ssize_t)sizeof *uid);
         gshmem_status_t status = take_part(uid, 0, n_pes, seconds);
@@ -160,7 +163,7 @@ static void strangers_do_not_matter(void)
     struct uid_header huge = {UID_JOIN, 0xfffffff0};
     struct uid_join j = {.version = UID_VERSION, .pe = 1, .n_pes = 2};
     gshmem_uniqueid_t uid;
-    pid_t root = start_root(&uid, 2, 20, (struct ending){GSHMEM_OK, ""});
+    pid_t root = start_root(&uid, 2, LONG, (struct ending){GSHMEM_OK, ""});
     int silent = knock(&uid), half = knock(&uid), gone = knock(&uid);
 
     say(half, "GET / HTTP/1.0\r\n\r\n", 5);
@@ -177,7 +180,7 @@ static void strangers_do_not_matter(void)
     is_turned_away(fd);
     is_turned_away(join_as(&uid, 1, 2, false));
     is_turned_away(join_as(&uid, 0, 77, false));
-    pid_t other = start_pe(&uid, 1, 2, 20, (struct ending){GSHMEM_OK, ""});
+    pid_t other = start_pe(&uid, 1, 2, LONG, (struct ending){GSHMEM_OK, ""});
     finish(other);
     finish(root);
     close(silent);
@@ -194,15 +197,15 @@ static void a_crowd_only_delays(void)
     struct rlimit limit;
     int n = 0;
 
-    pid_t root = start_root(&uid, 3, 25, (struct ending){GSHMEM_OK, ""});
+    pid_t root = start_root(&uid, 3, LONG, (struct ending){GSHMEM_OK, ""});
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
     limit.rlim_cur = limit.rlim_max < MOST + SPARE ? limit.rlim_max : MOST + SPARE;
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
     while (n < MOST && n + SPARE < (int)limit.rlim_cur)
         fd[n++] = knock(&uid);
     CHECK(n > 500);
-    pid_t other = start_pe(&uid, 2, 3, 25, (struct ending){GSHMEM_OK, ""});
-    finish(start_pe(&uid, 1, 3, 25, (struct ending){GSHMEM_OK, ""}));
+    pid_t other = start_pe(&uid, 2, 3, LONG, (struct ending){GSHMEM_OK, ""});
+    finish(start_pe(&uid, 1, 3, LONG, (struct ending){GSHMEM_OK, ""}));
     finish(other);
     finish(root);
     for (int i = 0; i < n; i++)
@@ -226,7 +229,7 @@ static void mistakes_end_start_up(void)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct ending end = {GSHMEM_ERR_MISMATCH, wrong[i].part};
-        pid_t root = start_root(&uid, 3, 20, end);
+        pid_t root = start_root(&uid, 3, LONG, end);
         int first = join_as(&uid, 2, 3, true);
         struct pollfd welcomed = {.fd = first, .events = POLLIN};
         poll(&welcomed, 1, 10000);
@@ -244,9 +247,9 @@ static void break_off(enum broken how, struct ending end)
     gshmem_uniqueid_t uid;
     struct uid_abort a = {.status = 1, .pe = 1, .text = "had enough"};
     struct uid_blob blob = {.round = 77};
-    pid_t root = start_root(&uid, 3, 20, end);
+    pid_t root = start_root(&uid, 3, LONG, end);
     /* The third PE hears the reason from PE 0. */
-    pid_t other = start_pe(&uid, 2, 3, 20, end);
+    pid_t other = start_pe(&uid, 2, 3, LONG, end);
     int fd = join_as(&uid, 1, 3, true);
     char in[sizeof(struct uid_header) * 2 + sizeof(struct uid_welcome) + 3 * sizeof(int32_t)];
 
@@ -269,8 +272,9 @@ static void the_missing_are_named(void)
 {
     gshmem_uniqueid_t uid;
     struct ending late = {GSHMEM_ERR_TIMEOUT, "have not called gshmem_init_attr: 1, 3-5, 7"};
-    pid_t root = start_root(&uid, 8, 1, late);
-    pid_t two = start_pe(&uid, 2, 8, 1, late), six = start_pe(&uid, 6, 8, 1, late);
+    enum { SECONDS = 5 }; /* by then those who come have come */
+    pid_t root = start_root(&uid, 8, SECONDS, late);
+    pid_t two = start_pe(&uid, 2, 8, LONG, late), six = start_pe(&uid, 6, 8, LONG, late); /* PE 0 tells them */
 
     finish(root);
     finish(two);
@@ -324,8 +328,8 @@ static void answer_join(int fd, const struct uid_id *id, bool knows)
     frame(fd, UID_WELCOME, &welcome, sizeof welcome);
 }
 
-/* Serves a PE 1 of 2 on the id's own port, wrongly. */
-static void impersonate(const int *listener, int listeners, const struct uid_id *id, enum impostor how)
+/* Serves PE 1 of 2 on the id's own port, wrongly, until it has ended as it should. */
+static void impersonate(pid_t pe, const int *listener, int listeners, const struct uid_id *id, enum impostor how)
 {
     static const int32_t hosts[2] = {0, 0}, far[2] = {0, 99};
     static const unsigned char round[4 + 2 * 2] = {1, 0, 0, 0, 0xff, 0xff, 0, 0};
@@ -334,11 +338,14 @@ static void impersonate(const int *listener, int listeners, const struct uid_id 
     struct uid_hello hello;
     struct uid_join j;
     struct pollfd ready[UID_ADDRESSES];
-    int i = 0;
+    int i = 0, status;
+    pid_t ended;
 
     for (int k = 0; k < listeners; k++)
         ready[k] = (struct pollfd){.fd = listener[k], .events = POLLIN};
-    while (poll(ready, (nfds_t)listeners, 700) > 0) { /* PE 1 tries each address */
+    while ((ended = waitpid(pe, &status, WNOHANG)) == 0) { /* PE 1 tries each address */
+        if (poll(ready, (nfds_t)listeners, 20) <= 0)
+            continue;
         for (i = 0; !ready[i].revents; i++)
             ;
         int fd = accept4(listener[i], NULL, NULL, 0);
@@ -370,6 +377,8 @@ static void impersonate(const int *listener, int listeners, const struct uid_id 
             ;
         close(fd);
     }
+    CHECK_EQ(ended, pe);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 static void impostors_are_noticed(void)
@@ -389,10 +398,9 @@ static void impostors_are_noticed(void)
         struct uid_id id;
         CHECK_EQ(gshmem_get_uniqueid(&uid), GSHMEM_OK);
         CHECK(uid_id_decode(&uid, &id));
-        pid_t pe = start_pe(&uid, 1, 2, how == HANGS_UP ? 2 : 10, endings[how]);
+        pid_t pe = start_pe(&uid, 1, 2, how == HANGS_UP ? 4 : LONG, endings[how]);
         int listener[UID_ADDRESSES], listeners = uid_take_listeners(&id, listener);
-        impersonate(listener, listeners, &id, (enum impostor)how);
-        finish(pe);
+        impersonate(pe, listener, listeners, &id, (enum impostor)how);
         while (listeners > 0)
             close(listener[--listeners]);
     }
@@ -417,7 +425,7 @@ static void silent_impostors_only_delay(void)
     struct pollfd door[SILENT];
     struct uid_id id;
 
-    pid_t root = start_root(&uid, 2, 25, (struct ending){GSHMEM_OK, ""});
+    pid_t root = start_root(&uid, 2, LONG, (struct ending){GSHMEM_OK, ""});
     CHECK(uid_id_decode(&uid, &id));
     at.sin_port = id.port;
     id.n_addresses = SILENT + 1;
@@ -432,7 +440,7 @@ static void silent_impostors_only_delay(void)
         CHECK_EQ(listen(door[i].fd, 100), 0);
     }
     change_id(&uid, &id);
-    pid_t other = start_pe(&uid, 1, 2, 25, (struct ending){GSHMEM_OK, ""}), ended;
+    pid_t other = start_pe(&uid, 1, 2, LONG, (struct ending){GSHMEM_OK, ""}), ended;
     int status;
     while ((ended = waitpid(other, &status, WNOHANG)) == 0) {
         if (poll(door, SILENT, 20) <= 0)
@@ -463,12 +471,12 @@ static void ipv6_is_enough(void)
     close(probe);
     if (!here)
         return;
-    pid_t root = start_root(&uid, 2, 20, (struct ending){GSHMEM_OK, ""});
+    pid_t root = start_root(&uid, 2, LONG, (struct ending){GSHMEM_OK, ""});
     CHECK(uid_id_decode(&uid, &id));
     memcpy(id.address[0], loopback, sizeof loopback);
     id.n_addresses = 1;
     change_id(&uid, &id);
-    finish(start_pe(&uid, 1, 2, 20, (struct ending){GSHMEM_OK, ""}));
+    finish(start_pe(&uid, 1, 2, LONG, (struct ending){GSHMEM_OK, ""}));
     finish(root);
 }
 

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 #include "../check.h"
 
 enum { PES = 3, VICTIM = PES - 1, BYTES = 4 << 20 };
+
+static int *met; /* of all processes: how many PEs that live have left the barrier */
 
 static void be_on_host(int host)
 {
@@ -22,9 +25,12 @@ static void be_on_host(int host)
         SKIP("host names take root");
 }
 
-/* It is stopped first, so that transfers fill all there is between the two. */
+/* It is stopped first, so that transfers fill all there is between the two; not before nobody waits for what it has to
+ * say in the barrier, which may not have left its process. */
 static void die(void)
 {
+    while (__atomic_load_n(met, __ATOMIC_ACQUIRE) != VICTIM)
+        usleep(1000);
     pid_t self = getpid(), killer = fork();
 
     CHECK(killer >= 0);
@@ -71,6 +77,7 @@ static void live(const gshmem_uniqueid_t *uid, int pe)
     CHECK_OK(gshmem_barrier_all());
     if (pe == VICTIM)
         die();
+    __atomic_add_fetch(met, 1, __ATOMIC_ACQ_REL);
     use_up(gpu, own);
     memset(found, 40 + pe, BYTES);
     CHECK_OK(gshmem_putmem(own, found, BYTES, pe)); /* gets have written to it */
@@ -90,6 +97,8 @@ int main(void)
     pid_t child[PES];
     int status;
 
+    met = mmap(NULL, sizeof *met, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(met != MAP_FAILED);
     CHECK_OK(gshmem_get_uniqueid(&uid));
     for (int pe = 1; pe < PES; pe++) {
         child[pe] = fork();

@@ -58,7 +58,7 @@ class Job:
         self.said.seek(0)
         return self.said.read()
 
-    def wait(self, condition, what, seconds=60):
+    def wait(self, condition, what, seconds=200):
         limit = time.monotonic() + seconds
         while not condition():
             if self.process.poll() is not None:
@@ -102,7 +102,7 @@ def cut(launcher, program, file):
     strike("heal")
     job.wait(lambda: words[0] > before + 10, "rounds after the network was healed")
     words[1] = 2
-    job.process.wait(timeout=60)
+    job.process.wait(timeout=200)
     out = job.output()
     if job.process.returncode or not out.startswith("steady: ") or out.count("\n") != 1:
         job.fail(f"status {job.process.returncode}: {out}")
@@ -136,7 +136,7 @@ def outages(launcher, program, file):
     before = words[0]
     job.wait(lambda: words[0] > before + 10, "rounds after the outages")
     words[1] = 2
-    job.process.wait(timeout=60)
+    job.process.wait(timeout=200)
     out = job.output()
     if job.process.returncode or not out.startswith("steady: ") or out.count("\n") != 1:
         job.fail(f"status {job.process.returncode}: {out}")

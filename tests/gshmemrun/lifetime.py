@@ -2,6 +2,7 @@
 """How jobs end, and that nothing outlives them: scripts with children of their own, daemons, processes
 that ignore SIGTERM, and gshmemrun's own processes killed."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -21,12 +22,36 @@ setsid sleep 62 &
 (setsid sh -c 'sleep 65 & sleep 66 &' &)
 sleep 0.1
 """
-MEMBERS = 2 * 6  # at least so many below two PEs
+# PE 0 fails when the others are ready, which end well some time after they were told to end.
+ENDS_WELL = """
+import os, signal, sys, time
+def end(number, frame):
+    time.sleep(0.05)
+    os.write(1, b"ended well\\n")
+    os._exit(0)
+signal.signal(signal.SIGTERM, end)
+pe = os.environ["GSHMEM_RUN_PE"]
+open(f"{sys.argv[1]}/{pe}", "w").close()
+while pe != "0" or len(os.listdir(sys.argv[1])) < 3:
+    time.sleep(0.02)
+os._exit(3)
+"""
+MEMBERS = ["61", "62", "63", "65", "66"]  # the times of those below a PE that sleep
+
+
+def is_there(processes):
+    """Whether two PEs have all of theirs."""
+    times = []
+    for p in processes:
+        with contextlib.suppress(OSError), open(f"/proc/{p.pid}/cmdline") as f:
+            words = f.read().split("\0")
+            times += words[1:2] if words[0] == "sleep" and words[1] in MEMBERS else []
+    return sorted(times) == sorted(2 * MEMBERS)
 
 
 def family(then, **more):
     job = Job("-n", 2, "sh", "-c", FAMILY + then, **more)
-    job.wait_for(lambda ps: sum(p.name == "sleep" for p in ps) >= MEMBERS, "the family")
+    job.wait_for(is_there, "the family")
     return job
 
 
@@ -114,11 +139,10 @@ def stubborn():
 
 
 def told_first():
-    """Those who can end by themselves are given the time."""
+    """Those who can end by themselves are given the time, half a second: they need little of it, and start no process
+    for it, which takes long on a busy machine."""
     with tempfile.TemporaryDirectory(prefix="gshmem-test-") as directory:
-        job = Job("-n", 3, "sh", "-c", "trap 'sleep 0.1; echo ended well; exit 0' TERM; "
-                  ": >$0/$GSHMEM_RUN_PE; while [ $GSHMEM_RUN_PE != 0 ] || ! [ -e $0/1 -a -e $0/2 ]; do "
-                  "sleep 0.1; done; exit 3", directory)
+        job = Job("-n", 3, sys.executable, "-c", ENDS_WELL, directory)
         out, _ = check_end(job, 3, "PEs that end well on SIGTERM")
     check(out == "ended well\n" * 2, f"they said {out!r}")
 

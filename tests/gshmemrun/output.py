@@ -70,7 +70,7 @@ def closed_streams():
     """A shell may start us without standard streams; PEs have /dev/null, and nothing is mixed up."""
     done = subprocess.run(["sh", "-c", f"exec <&- >&-; exec {GSHMEMRUN} -n 2 sh -c "
                            "'cat; echo out; echo err >&2'"], stderr=subprocess.PIPE, text=True,
-                          timeout=20)
+                          timeout=100)
     check(done.returncode == 0 and done.stderr == "err\nerr\n",
           f"closed streams: {done.returncode}, {done.stderr!r}")
 
@@ -80,7 +80,7 @@ def reader_that_leaves():
     for tag in ("", "--tag-output"):
         done = subprocess.run(["bash", "-c", f"{GSHMEMRUN} -n 2 {tag} yes | head -n 3; "
                                "echo ${PIPESTATUS[0]}"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=60)
+                              stderr=subprocess.PIPE, text=True, timeout=100)
         check(done.stdout.split("\n")[-2] == "141", f"{tag}: status {done.stdout!r}")
 
 
@@ -100,7 +100,7 @@ def reader_that_is_stuck():
 def help_to_a_disk_that_is_full():
     for option in ("--help", "--version"):
         with open("/dev/full", "w") as full:
-            done = subprocess.run([GSHMEMRUN, option], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+            done = subprocess.run([GSHMEMRUN, option], stdout=full, stderr=subprocess.PIPE, text=True, timeout=100)
         check(done.returncode == 1 and "gshmemrun: writing standard output: No space" in done.stderr,
               f"{option}: {done.returncode}, {done.stderr!r}")
 
@@ -110,7 +110,7 @@ def disk_that_is_full():
     for tag in ([], ["--tag-output"]):
         with open("/dev/full", "w") as full:
             done = subprocess.run([GSHMEMRUN, "-n", "2", *tag, PYTHON, "-c", WRITES], stdout=full,
-                                  stderr=subprocess.PIPE, text=True, timeout=60)
+                                  stderr=subprocess.PIPE, text=True, timeout=100)
         check(done.returncode == 1, f"{tag}: status {done.returncode} with a full disk")
         check("No space left on device" in done.stderr, f"{tag}: {done.stderr!r}")
         check("signal" not in done.stderr, f"{tag}: {done.stderr!r}")

@@ -14,7 +14,7 @@ from jobs import GSHMEMRUN, Job, check, check_end, finish  # noqa: E402
 
 def status_of(*arguments, **more):
     return subprocess.run([GSHMEMRUN, *map(str, arguments)], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=30,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100,
                           **more)
 
 

@@ -64,7 +64,7 @@ def run(number, busy, random, victims):
 
     job = Job("-n", n_pes, *tag, *program)
     time.sleep(delay)
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + 60
     pid = None
     while pid is None and time.monotonic() < limit:
         pid = choose(job, victim, random)

@@ -56,10 +56,11 @@ def main():
         while len(pes) < int(n) and job.poll() is None and time.monotonic() < limit:
             time.sleep(0.05)
             said.seek(0)
-            lines = said.read().splitlines()
+            lines = said.read().split("\n")[:-1]  # those that are whole
             pes = [int(line.split()[-1]) for line in lines if "PE is " in line and line[-1].isdigit()]
         if job.poll() == 77:
-            print(lines[-1])
+            said.seek(0)
+            print(said.read().splitlines()[-1])
             sys.exit(77)
         victim = launcher_below(job.pid)
         if len(pes) < int(n) or victim is None:

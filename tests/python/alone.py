@@ -41,7 +41,7 @@ def end_all():
             process.wait()
 
 
-def run(line, timeout=60, **more):
+def run(line, timeout=150, **more):
     """What subprocess.run does; a process that takes longer is ended, and the test fails."""
     process = begin(line, **more)
     try:

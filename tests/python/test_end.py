@@ -112,11 +112,12 @@ def test_a_signal_handler_that_raises_while_finalize_waits():
         """
         gshmem.init()
         me, a = gshmem.my_pe(), gshmem.full(1000, 7.0)
+        gshmem.barrier()
         if me == 1:
-            time.sleep(0.5)
+            time.sleep(1.5)
         else:
             signal.signal(signal.SIGALRM, lambda *_: sys.exit("raised"))
-            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            signal.setitimer(signal.ITIMER_REAL, 0.5)
         try:
             gshmem.finalize()
             raised = None
@@ -146,9 +147,9 @@ def test_a_signal_handler_that_raises_after_a_call_has_succeeded():
 
         def call(function):
             if me == 1:
-                time.sleep(0.3)
+                time.sleep(1.5)
                 return function()
-            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            signal.setitimer(signal.ITIMER_REAL, 0.5)
             try:
                 function()
             except Signal:
@@ -194,8 +195,8 @@ def test_a_lock_and_signals_at_any_point():
         signal.signal(signal.SIGALRM, handle)
         gshmem.init()
         lock = gshmem.Lock()
-        signals, end = 0, time.monotonic() + 2
-        while time.monotonic() < end:
+        signals = 0
+        while signals < 5000:
             try:
                 armed = True
                 signal.setitimer(signal.ITIMER_REAL, random.randrange(1, 80) * 1e-6)
@@ -210,7 +211,6 @@ def test_a_lock_and_signals_at_any_point():
                 lock.release()
             assert lock.acquire(blocking=False), f"after {signals} signals nobody has the lock"
             lock.release()
-        assert signals > 100, signals
         gshmem.finalize()
     """)
 
@@ -328,7 +328,7 @@ def test_interrupt_ends_a_wait(call):
             s[0] = 6
         if "lock" in {call!r}:
             lock.release()
-        end = time.monotonic() + 5
+        end = time.monotonic() + 50
         while time.monotonic() < end:
             try:
                 gshmem.finalize()
@@ -340,9 +340,9 @@ def test_interrupt_ends_a_wait(call):
         wait=False,
     )
     assert process.stdout.readline() == "waits\n"
-    time.sleep(0.3)
+    time.sleep(1)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     lines = out.splitlines()
     assert process.returncode == 0 and lines[0] == "interrupted" and lines[-1] == "ends", out
     assert "which was interrupted, still waits" in lines[1], out
@@ -408,22 +408,25 @@ def test_interrupt_of_another_one(who):
             time.sleep(2)
             gshmem.barrier()
         elif who == "a child":
+            ready = os.pipe()
             child = os.fork()
             if child == 0:
                 try:
-                    time.sleep(10)
+                    os.write(ready[1], b"x")
+                    time.sleep(60)
                     os._exit(1)
                 except KeyboardInterrupt:
                     os._exit(0)
+            os.read(ready[0], 1)
             threading.Timer(0.3, os.kill, (child, signal.SIGINT)).start()
             gshmem.barrier()
             assert os.waitpid(child, 0)[1] == 0
         else:
             thread = threading.Thread(target=gshmem.barrier)
             thread.start()
-            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
             try:
-                time.sleep(10)
+                threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+                time.sleep(60)
             except KeyboardInterrupt:
                 pass
             thread.join()
@@ -450,9 +453,9 @@ def test_interrupt_that_is_not_caught_ends_the_job():
     time.sleep(0.3)
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert (
-        process.returncode == 130 and "KeyboardInterrupt" in out and time.monotonic() - begin < 5
+        process.returncode == 130 and "KeyboardInterrupt" in out and time.monotonic() - begin < 30
     ), out
 
 
@@ -470,7 +473,7 @@ def test_interrupt_in_a_collective_ends_the_job():
         wait=False,
     )
     pids = [int(process.stdout.readline().split()[1]) for _ in range(2)]
-    time.sleep(0.3)
+    time.sleep(1)
     for (
         pid
     ) in pids:  # of which one waits and the other, whose sleep ends by the signal, does not go on
@@ -480,7 +483,7 @@ def test_interrupt_in_a_collective_ends_the_job():
                     os.kill(pid, signal.SIGINT)
         except OSError:
             pass
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "PE 0: interrupted in barrier" in out, (
         process.returncode,
         out,

@@ -102,7 +102,7 @@ static void without_descriptors(bool asker, int left)
         _exit(0);
     }
     if (asker) {
-        CHECK_EQ(rendezvous_serve(&r, pes, 2, 1, letter, sizeof letter, STDERR_FILENO),
+        CHECK_EQ(rendezvous_serve(&r, pes, 2, left ? SECONDS : 1, letter, sizeof letter, STDERR_FILENO),
                  left ? GSHMEM_OK : GSHMEM_ERR_TIMEOUT);
     } else {
         allow_descriptors(0);

@@ -21,7 +21,7 @@ with open(f"{HERE}/../../runtime/where/record.h", encoding="utf-8") as header:
     MAGIC, VERSION = (int(value, 0) for value in re.findall(r"WHERE_(?:MAGIC|VERSION) = (0x\w+?|\d+)u?,", header.read()))
 QUESTIONS = [struct.pack("IIII", MAGIC, VERSION, question, 0) for question in (1, 2, 3, 4, 99)]
 SAID = [b"", b"x" * 16, QUESTIONS[0][:7], struct.pack("IIII", MAGIC, VERSION + 1, 2, 0), *QUESTIONS]
-SECONDS = 60
+SECONDS = 100
 
 
 def address_of(pid):
@@ -48,7 +48,7 @@ def held(pid):
 
 def settled(pid, before):
     """What it holds, once it has come back to what it held before; at the latest after a while."""
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + 60
     while held(pid)[:2] != before[:2] and time.monotonic() < limit:
         time.sleep(0.05)
     return held(pid)

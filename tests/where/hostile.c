@@ -10,7 +10,7 @@
 
 static pid_t of_test; /* tests of other builds may run */
 
-enum { STRANGER = 65534, MS = 2000, QUESTIONS = 3 };
+enum { STRANGER = 65534, MS = 20000, QUESTIONS = 3 };
 
 static struct asked target(uint32_t user, const char *name)
 {

@@ -42,7 +42,7 @@ class Terminal:
         os.write(self.master, character)
 
     def wait_text(self, text):
-        limit = time.monotonic() + 20
+        limit = time.monotonic() + 100
         while text not in self.text:
             if time.monotonic() > limit:
                 raise SystemExit(f"expected {text}, have\n{self.text.decode(errors='replace')}")
@@ -71,7 +71,7 @@ def hangs(program, way, directory, n=2):
 
 
 def expect_end(t, what):
-    status = t.end(20)
+    status = t.end(100)
     if status is None:
         raise SystemExit(f"{what}: the job goes on after Ctrl-C\n{t.text.decode(errors='replace')}")
     if status == 0:

@@ -46,7 +46,7 @@ def main(launcher, program):
                 report(way, pids[way])
             for arguments in ((), ("mpi",)):
                 asked = subprocess.run([f"{BUILD}/runtime/where/gshmem-where", *arguments], capture_output=True, text=True,
-                                       timeout=30, check=False)
+                                       timeout=SECONDS, check=False)
                 named = re.findall(r"^  mpi: .* process (\d+)$", asked.stderr, re.M)  # others may run here, too
                 if asked.returncode == 0 or any(len({*named} & {*map(str, of)}) != 1 for of in pids.values()):
                     raise SystemExit(f"expected a list with two jobs:\n{asked.stdout}{asked.stderr}")

@@ -396,7 +396,7 @@ static void unordered(void)
             drive();
         look_for_unordered(i + 1, false);
     }
-    for (const uint64_t end = deadline(10); ended < posted;) {
+    for (const uint64_t end = deadline(60); ended < posted;) {
         CHECK(!is_past(end));
         drive();
         look_for_unordered(MANY, false);

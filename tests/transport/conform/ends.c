@@ -452,7 +452,7 @@ static void dies_with_a_child(void)
     CHECK(child >= 0);
     if (child == 0) {
         char byte;
-        alarm(30);
+        alarm(120);
         world_open(1);
         world_start(1);
         while (!*(volatile uint64_t *)(void *)at(1, FLAG))
@@ -462,7 +462,7 @@ static void dies_with_a_child(void)
         if (own == 0) {
             transport_leave_parent(pe[1].t);
             CHECK_EQ(write(ready[1], "", 1), 1);
-            alarm(30);
+            alarm(120);
             for (;;)
                 pause();
         }

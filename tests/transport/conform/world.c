@@ -210,7 +210,7 @@ void world_start(int which)
 {
     struct pe *p = &pe[which];
 
-    for (uint64_t end = deadline(10);
+    for (uint64_t end = deadline(60);
          __atomic_load_n(&published->opened, __ATOMIC_ACQUIRE) < PES;) {
         CHECK(!is_past(end));
         usleep(100);
@@ -329,7 +329,7 @@ gshmem_status_t try_post(int from, struct transport_request r)
 
 bool is_taken(int from, struct transport_request r)
 {
-    const uint64_t end = deadline(10);
+    const uint64_t end = deadline(60);
     gshmem_status_t status;
 
     while ((status = try_post(from, r)) == TRANSPORT_FULL) {
