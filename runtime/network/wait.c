@@ -143,6 +143,9 @@ static gshmem_status_t check_peers(const struct wait *w)
 
     if (dead < 0 || another_thread_leaves())
         return GSHMEM_OK;
+    const gshmem_status_t aborted = check_aborted(w); /* it may have ended the job before it died */
+    if (aborted)
+        return aborted;
     if (job->node->index_of[dead] < 0)
         return fail(GSHMEM_ERR_PEER_DEAD,
                     "%s: PE %d, on another node, has died or cannot be reached", w->what, dead);

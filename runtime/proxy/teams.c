@@ -332,13 +332,18 @@ static void fail_unsent(struct job *j)
 static void look_for_dead(struct job *j)
 {
     struct kernels *k = j->kernels;
-    int n = j->node->n < LOOKS_AT_ONCE ? j->node->n : LOOKS_AT_ONCE;
+    int n = j->node->n < LOOKS_AT_ONCE ? j->node->n : LOOKS_AT_ONCE, ignored;
 
     for (int i = 0; i < n; i++) {
         k->looked_at = (k->looked_at + 1) % j->node->n;
         int pe = j->node->pe[k->looked_at];
-        if (!k->dead[pe] && !node_alive(j->node, k->looked_at))
-            mark_dead(j, pe);
+        if (k->dead[pe] || node_alive(j->node, k->looked_at))
+            continue;
+        if (node_exit_status(j->node, &ignored)) { /* it may have ended the job before it died */
+            fail_all(j, GSHMEM_ERR_ABORTED);
+            return;
+        }
+        mark_dead(j, pe);
     }
     for (int pe = 0; network_any_lost(j->network) && pe < j->n_pes; pe++) {
         if (!k->dead[pe] && network_lost(j->network, pe))

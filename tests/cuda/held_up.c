@@ -10,7 +10,7 @@
 /* For the first of another host, as PE 0's kernel does while it runs. */
 static void talk(char *words, int other)
 {
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < 80; i++) { /* longer than GSHMEM_PEER_TIMEOUT */
         usleep(100000);
         CHECK_OK(gshmem_long_p((long *)words + 1, i, other));
         CHECK_OK(gshmem_quiet());

@@ -43,7 +43,8 @@ int main(void)
     if (child == 0)
         raise(SIGSTOP);
     CHECK_OK(gshmem_barrier_all_on_stream(s));
-    while (child && tries++ < SECONDS && !strstr(report, "in a collective in a kernel on team 0")) {
+    while (child && tries++ < SECONDS && !(strstr(report, "in a collective in a kernel on team 0") &&
+                                           strstr(report, "PE 1, which is stopped"))) {
         sleep(1);
         ask();
     }

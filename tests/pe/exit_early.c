@@ -3,8 +3,8 @@
  *     exit-early thread ROUND     another thread does: the job begins first, and ends well
  *     exit-early handler ROUND    a signal's handler does, which the job cannot survive
  *
- * In the first round or the second of gshmem_init. PE 1 waits for the end of an alarm that PE 0 has as well, and for
- * some time more: it may come before or after, either is right. */
+ * In the first round or the second of gshmem_init. With "thread" PE 1 comes some time later, and is right before and
+ * after PE 0's exit; with "handler" it does not come. */
 #include <pthread.h>
 #include <signal.h>
 
@@ -19,14 +19,21 @@ static void *leave(void *nothing)
     exit(0);
 }
 
+static _Atomic bool about_to_call;
+
+/* The second time, so that the call waits by then: the main thread has gone on meanwhile. */
 static void leave_by_signal(int number)
 {
+    static int times;
+
     (void)number;
-    exit(0);
+    if (about_to_call && ++times == 2)
+        exit(0);
 }
 
 static void go_on(void)
 {
+    about_to_call = true;
     CHECK_OK(gshmem_init());
     if (me == 0) {
         for (;;)
@@ -47,12 +54,14 @@ int main(int argc, char **argv)
         CHECK_OK(gshmem_finalize());
     }
     if (me == 1) {
+        while (strcmp(argv[1], "handler") == 0)
+            pause(); /* the job is ended */
         usleep(3 * PAUSE_US);
     } else if (strcmp(argv[1], "thread") == 0) {
         CHECK_EQ(pthread_create(&thread, NULL, leave, NULL), 0);
     } else {
         signal(SIGALRM, leave_by_signal);
-        ualarm(PAUSE_US, 0);
+        ualarm(PAUSE_US, PAUSE_US);
     }
     go_on();
     return 0;

@@ -13,18 +13,25 @@
 enum { PAUSE_US = 300 * 1000 };
 
 static uint64_t never;
+static _Atomic bool about_to_call;
 
 static void *leave(void *nothing)
 {
     (void)nothing;
-    usleep(PAUSE_US);
+    while (!about_to_call)
+        usleep(1000);
+    usleep(PAUSE_US); /* so that the call waits by then */
     exit(0);
 }
 
+/* The second time, so that the call waits by then: the main thread has gone on meanwhile. */
 static void leave_by_signal(int number)
 {
+    static int times;
+
     (void)number;
-    exit(0);
+    if (about_to_call && ++times == 2)
+        exit(0);
 }
 
 /* Comes back at most because the job has been ended. */
@@ -32,6 +39,7 @@ static void wait_in(const char *call, gshmem_team_t pair)
 {
     gshmem_status_t status = GSHMEM_ERR_ABORTED;
 
+    about_to_call = true;
     if (strcmp(call, "barrier") == 0)
         status = gshmem_barrier_all();
     else if (strcmp(call, "team") == 0)
@@ -59,10 +67,11 @@ int main(int argc, char **argv)
             CHECK_EQ(pthread_create(&thread, NULL, leave, NULL), 0);
         } else {
             signal(SIGALRM, leave_by_signal);
-            ualarm(PAUSE_US, 0);
+            ualarm(PAUSE_US, PAUSE_US);
         }
         wait_in(argv[2], pair);
     }
-    usleep(3 * PAUSE_US);
+    while (strcmp(argv[2], "wait") != 0)
+        pause(); /* the job is ended */
     return 0;
 }

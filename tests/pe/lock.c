@@ -6,7 +6,7 @@
 #include "pe.h"
 
 static long lock, other; /* symmetric, 0 at first */
-static long counter, asked, released, turn;
+static long counter, released, turn;
 static long order[64];
 
 static void pause_ms(long ms)
@@ -110,25 +110,33 @@ static void test_mixed(void)
     CHECK_OK(gshmem_free(mine));
 }
 
+/* Who is the last in the lock's queue, as a PE + 1: the lock has it in its low half at its home, and nothing
+ * elsewhere. */
+static int last_in_queue(void)
+{
+    for (int pe = 0; pe < n; pe++) {
+        uint32_t last = gshmem_uint32_atomic_fetch((const uint32_t *)(const void *)&lock, pe);
+        if (last)
+            return (int)last;
+    }
+    return 0;
+}
+
 /* PE 0 holds the lock while the others ask one after another; they must get it in that order. */
 static void test_fair(void)
 {
-    asked = released = turn = 0;
+    released = turn = 0;
     barrier();
     if (me == 0)
         CHECK_OK(gshmem_set_lock(&lock));
     barrier();
     if (me == 0) {
-        while (*(volatile long *)&asked < n - 1)
+        while (last_in_queue() != n)
             pause_ms(1);
-        pause_ms(100);
         released = 1;
     } else {
-        while (read_first(&asked) < me - 1)
+        while (last_in_queue() != me)
             pause_ms(1);
-        if (me > 1)
-            pause_ms(100); /* time for the one before to have asked, and not only said so */
-        add_one(&asked);
         CHECK_OK(gshmem_set_lock(&lock));
         CHECK_EQ(read_first(&released), 1);
         long place = read_first(&turn);

@@ -41,7 +41,7 @@ static void strangers(void)
     static char garbage[200000];
     memset(garbage, 'x', sizeof garbage);
     (void)!send(fd, garbage, sizeof garbage, MSG_NOSIGNAL | MSG_DONTWAIT);
-    CHECK(is_ended(fd, 3));
+    CHECK(is_ended(fd, 30));
     close(fd);
     CHECK_EQ(pe[1].lost, 0); /* no PE has anything to do with it */
     untouched(1);

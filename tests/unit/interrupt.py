@@ -37,7 +37,7 @@ def lives(pid):
         return False
 
 
-def wait_for(condition, what, seconds=60):
+def wait_for(condition, what, seconds=300):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -72,13 +72,15 @@ def attempt(run, folder, number):
                 with open(name, encoding="utf-8") as file:
                     pids += [int(word) for word in file.read().split()]
             runner.send_signal(number)
-            said, _ = runner.communicate(timeout=60)
+            said, _ = runner.communicate(timeout=300)
         finally:
             if runner.poll() is None:  # it has not ended: what it left is ended here
                 for pid in filter(lives, pids):
                     os.kill(pid, signal.SIGKILL)
                 os.killpg(runner.pid, signal.SIGKILL)
-    left = [pid for pid in pids if lives(pid)]
+    end = time.monotonic() + 60  # one that was killed may be on its way
+    while (left := [pid for pid in pids if lives(pid)]) and time.monotonic() < end:
+        time.sleep(0.05)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     name = signal.Signals(number).name

@@ -193,7 +193,7 @@ def hang(launcher, program, way):
             while time.monotonic() < limit and not is_right(text, last, some, launcher):
                 time.sleep(0.1)
                 text = where(str(pids[0]), enter)
-            for _ in range(3):  # on a loaded machine lines may not be found in time
+            for _ in range(10):  # on a loaded machine lines may not be found in time
                 time.sleep(0.3)  # the first one may be right by chance, while PEs are on their way
                 text = where(str(pids[0]), enter)
                 if is_right(text, last, some, launcher):

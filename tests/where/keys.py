@@ -89,11 +89,17 @@ def during_report(program, directory):
     expect_end(t, "during a report")
 
 
+def stop(pid):
+    os.kill(pid, signal.SIGSTOP)
+    while open(f"/proc/{pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] != "T":
+        time.sleep(0.01)
+
+
 def all_stopped(program, directory):
     """No PE says where it is; what is said of them is true all the same."""
     t, pids = hangs(program, "sleep", directory)
     for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
     t.key(QUIT)
     t.wait_text(b"no PE says where it is: they are stopped,")
     t.wait_text(f"PE 1 (process {pids[1]}) is stopped, by a signal or a debugger, and has met the others".encode())
@@ -111,13 +117,18 @@ def without_answers(program, directory):
 
 
 def many(program, directory):
-    """Of 64 PEs; the report at Ctrl-C is cut after 3 s, so that a whole one has taken less."""
-    t, _ = hangs(program, "sleep", directory, 64)
-    time.sleep(0.5)  # so that most PEs wait; what is said of PE 1 does not depend on it
-    t.key(INTERRUPT)
-    expect_end(t, "64 PEs")
-    if b"in sleep_for_ever (hangs.c" not in t.text:
-        raise SystemExit(f"64 PEs: no report\n{t.text.decode(errors='replace')}")
+    """Of 64 PEs; the report at Ctrl-C is cut after 3 s, so that a whole one has taken less. On a busy machine
+    it may be late a few times."""
+    for attempt in range(5):
+        own = f"{directory}/{attempt}"
+        os.mkdir(own)
+        t, _ = hangs(program, "sleep", own, 64)
+        time.sleep(0.5)  # so that most PEs wait; what is said of PE 1 does not depend on it
+        t.key(INTERRUPT)
+        expect_end(t, "64 PEs")
+        if b"in sleep_for_ever (hangs.c" in t.text:
+            return
+    raise SystemExit(f"64 PEs: no report\n{t.text.decode(errors='replace')}")
 
 
 def main(program):
