@@ -177,7 +177,7 @@ def cannot_sanitize(root, path, compiler, sanitizer):
     if status:
         return f"{compiler} has no runtime for -fsanitize={sanitizer}"
     start = ["setarch", "-R", program] if sanitizer == "thread" else [program]
-    status, output = probe.command(*start, timeout=60)
+    status, output = probe.command(*start, timeout=300)
     os.unlink(source)
     os.unlink(program)
     return f"-fsanitize={sanitizer} of {compiler} does not start here" if status else ""
@@ -211,7 +211,7 @@ def quickstart(name, root, tree):
              Case("usage", "passed" if told else "failed", detail=usage)]
     _, after = output.partition("Three commands worth trying\n")[::2]
     offered = [line.strip() for line in after.splitlines() if re.match(r"  \S", line)]
-    fails = [command for command in offered[:-1] if tree.command("sh", "-c", command, timeout=120)[0]]
+    fails = [command for command in offered[:-1] if tree.command("sh", "-c", command, timeout=600)[0]]
     cases.append(Case("commands", "passed" if len(offered) == 3 and not fails else "failed",
                       "these are offered at the end and fail", "\n".join(fails or offered)))
     # the first command compiles no test

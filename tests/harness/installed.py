@@ -68,7 +68,7 @@ class Installed:
 
     def run(self, name, launcher, program, pes=4):
         """Each PE's line exactly once."""
-        status, output = self.tree.command("timeout", "-k", "5", "60", *launcher, "-n", str(pes),
+        status, output = self.tree.command("timeout", "-k", "5", "240", *launcher, "-n", str(pes),
                                            program)
         lines = sorted(line for line in output.splitlines() if line.startswith("PE "))
         expected = [f"PE {pe} of {pes} has {(pe - 1) % pes}" for pe in range(pes)]
@@ -130,7 +130,7 @@ class Installed:
                                                program, source, *flags)
             if status == 0:
                 status, output = self.tree.command(
-                    "timeout", "-k", "5", "60", os.path.join(self.compat, "bin", "oshrun"), "-np", "3", program)
+                    "timeout", "-k", "5", "240", os.path.join(self.compat, "bin", "oshrun"), "-np", "3", program)
             cases.append(self.case(f"openshmem-{name}", status, output))
         return cases
 
@@ -149,7 +149,7 @@ class Installed:
             return [self.case("cmake", status, output)]
         cases = [Case("cmake", "passed")]
         for name in ("gshmem", "shmem", "nvshmem"):
-            status, output = self.tree.command("timeout", "-k", "5", "60", os.path.join(self.bin, "gshmemrun"),
+            status, output = self.tree.command("timeout", "-k", "5", "240", os.path.join(self.bin, "gshmemrun"),
                                                "-n", "2", os.path.join(build, name))
             if status == 0 and sorted(output.splitlines()) != ["PE 0 of 2", "PE 1 of 2"]:
                 status = "of a wrong output"
@@ -172,7 +172,7 @@ class Installed:
             ways["nvcc-cmake"] = [["cmake", "-C", first, "-S", project, "-B", out], ["cmake", "--build", out]]
         cases = []
         for name, commands in ways.items():
-            for command in commands + [["timeout", "-k", "5", "60", os.path.join(self.bin, "gshmemrun"), "-n", "2",
+            for command in commands + [["timeout", "-k", "5", "240", os.path.join(self.bin, "gshmemrun"), "-n", "2",
                                         os.path.join(out, "ring")]]:
                 status, output = self.tree.command(*command)
                 if status:
