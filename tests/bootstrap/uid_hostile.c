@@ -2,6 +2,7 @@
  * that break off, and a PE 0 that is not one. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>

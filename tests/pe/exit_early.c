@@ -7,6 +7,7 @@
  * after PE 0's exit; with "handler" it does not come. */
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 
 #include "pe.h"
 

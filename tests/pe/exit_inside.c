@@ -7,6 +7,7 @@
  * before that is over. The job ends with a line. A wait for memory is nobody else's, and the job ends well. */
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 
 #include "pe.h"
 
