@@ -221,7 +221,7 @@ static void test_stopped(area *a, int me)
     if (me == 0) {
         signal(SIGALRM, too_late);
         CHECK_EQ(kill(other, SIGSTOP), 0);
-        alarm(30);
+        alarm(100);
         to_stopped<<<1, 1>>>(a, 1);
         CHECK_CUDA(cudaDeviceSynchronize());
         nvshmem_putmem_nbi(a->put, a->source, STOPPED, 1);
@@ -245,7 +245,7 @@ int main(int argc, char **argv)
     const bool stopped = argc > 1 && strcmp(argv[1], "stopped") == 0;
 
     if (stopped) /* a PE that is given up ends the wait */
-        setenv("GSHMEM_PEER_TIMEOUT", "100", 1);
+        setenv("GSHMEM_PEER_TIMEOUT", "1000", 1);
     nvshmem_init();
     const int n = nvshmem_n_pes(), me = nvshmem_my_pe();
     area *a = (area *)nvshmem_calloc(1, sizeof *a);

@@ -11,7 +11,7 @@ static long cell = 5;
 
 int main(void)
 {
-    setenv("GSHMEM_INIT_TIMEOUT", "5", 1);
+    setenv("GSHMEM_INIT_TIMEOUT", "12", 1); /* in which a busy machine starts the job */
     CHECK_OK(gshmem_init());
     me = gshmem_my_pe();
     CHECK_EQ(gshmem_n_pes(), 6);
