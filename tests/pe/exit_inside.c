@@ -14,7 +14,21 @@
 enum { PAUSE_US = 300 * 1000 };
 
 static uint64_t never;
-static _Atomic bool about_to_call;
+static int64_t process; /* of this PE; a variable of the program */
+static int64_t other;   /* the process of PE 1 */
+static _Atomic bool about_to_call, other_leaves;
+
+static void note(int number)
+{
+    (void)number;
+    other_leaves = true;
+}
+
+static void tell_and_leave(void)
+{
+    kill((pid_t)other, SIGUSR1);
+    exit(0);
+}
 
 static void *leave(void *nothing)
 {
@@ -22,7 +36,8 @@ static void *leave(void *nothing)
     while (!about_to_call)
         usleep(1000);
     usleep(PAUSE_US); /* so that the call waits by then */
-    exit(0);
+    tell_and_leave();
+    return NULL;
 }
 
 /* The second time, so that the call waits by then: the main thread has gone on meanwhile. */
@@ -32,7 +47,7 @@ static void leave_by_signal(int number)
 
     (void)number;
     if (about_to_call && ++times == 2)
-        exit(0);
+        tell_and_leave();
 }
 
 /* Comes back at most because the job has been ended. */
@@ -61,9 +76,12 @@ int main(int argc, char **argv)
     CHECK(argc == 3);
     CHECK_OK(gshmem_init_attr(&attr));
     me = gshmem_my_pe();
+    process = getpid();
+    signal(SIGUSR1, note);
     CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &pair));
     barrier();
     if (me == 0) {
+        CHECK_OK(gshmem_getmem(&other, &process, sizeof other, 1));
         if (strcmp(argv[1], "thread") == 0) {
             CHECK_EQ(pthread_create(&thread, NULL, leave, NULL), 0);
         } else {
@@ -74,5 +92,8 @@ int main(int argc, char **argv)
     }
     while (strcmp(argv[2], "wait") != 0)
         pause(); /* the job is ended */
+    while (!other_leaves)
+        usleep(1000);
+    usleep(3 * PAUSE_US); /* it has told this before it leaves */
     return 0;
 }
