@@ -282,9 +282,10 @@ static void pe_ended(struct launch *l, int pe, int status)
 }
 
 /* False: no child is left, nor any descendant of one. Of PEs that have ended since the last call,
- * those that were killed are handled first: they may be why the others failed. */
+ * those that were killed come first, then those that left with 0: they may be why others failed. */
 static bool launch_reap(struct launch *l)
 {
+    const int n = l->options->n_pes;
     bool children_left, any = false;
     pid_t pid;
     int status;
@@ -292,7 +293,7 @@ static bool launch_reap(struct launch *l)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid == l->reporter)
             after_report(l);
-        for (int pe = 0; pe < l->options->n_pes; pe++) {
+        for (int pe = 0; pe < n; pe++) {
             if (l->pid[pe] == pid) {
                 l->fate[pe] = (struct fate){true, status};
                 any = true;
@@ -300,12 +301,11 @@ static bool launch_reap(struct launch *l)
         }
     }
     children_left = pid == 0 || errno != ECHILD;
-    for (int killed = 1; any && killed >= 0; killed--) {
-        for (int pe = 0; pe < l->options->n_pes; pe++) {
-            if (l->fate[pe].ended && WIFSIGNALED(l->fate[pe].status) == killed) {
-                l->fate[pe].ended = false;
-                pe_ended(l, pe, l->fate[pe].status);
-            }
+    for (int i = 0; any && i < 3 * n; i++) {
+        struct fate *f = &l->fate[i % n];
+        if (f->ended && (WIFSIGNALED(f->status) ? 0 : WEXITSTATUS(f->status) ? 2 : 1) == i / n) {
+            f->ended = false;
+            pe_ended(l, i % n, f->status);
         }
     }
     return children_left;

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -134,6 +135,53 @@ static void quit(void)
     _exit(0);
 }
 
+static char state_of(pid_t pid)
+{
+    char path[40], state = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    if (f && fscanf(f, "%*d %*s %c", &state) != 1)
+        state = 0;
+    if (f)
+        fclose(f);
+    return state;
+}
+
+/* As `quit`, while the launcher stands still, */
+static void quit_unseen(void)
+{
+    hello(WIRE_VERSION, 1);
+    CHECK_EQ(kill(getppid(), SIGSTOP), 0);
+    _exit(0);
+}
+
+/* until PE 0 has failed, too: it sees both ends at once. */
+static void fail_after_quit(void)
+{
+    const pid_t self = getpid(), launcher = getppid();
+    char path[64];
+    int child = 0, ended = 0;
+
+    while (state_of(launcher) != 'T')
+        usleep(1000);
+    if (fork() != 0)
+        _exit(1);
+    while (getppid() == self)
+        usleep(1000);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)launcher, (int)launcher);
+    while (ended < 2) {
+        FILE *f = fopen(path, "r");
+        CHECK(f);
+        for (ended = 0; fscanf(f, "%d", &child) == 1;)
+            ended += state_of(child) == 'Z';
+        fclose(f);
+        usleep(1000);
+    }
+    CHECK_EQ(kill(launcher, SIGCONT), 0);
+    _exit(0);
+}
+
 static void hang_up(void)
 {
     hello(WIRE_VERSION, 1);
@@ -158,6 +206,7 @@ static const struct {
     {"deaf", deaf},
     {"descriptors", descriptors},
     {"quit", quit},
+    {"quit-unseen", quit_unseen},
     {"hang-up", hang_up},
 };
 
@@ -165,6 +214,8 @@ int main(int argc, char **argv)
 {
     CHECK_EQ(argc, 2);
     wire = atoi(getenv("GSHMEM_RUN_WIRE"));
+    if (atoi(getenv("GSHMEM_RUN_PE")) == 0 && strcmp(argv[1], "quit-unseen") == 0)
+        fail_after_quit();
     if (atoi(getenv("GSHMEM_RUN_PE")) != 1)
         sleep(60);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
