@@ -80,18 +80,32 @@ static bool record_take(struct id_record *r, uint32_t number)
                                                    memory_order_relaxed);
 }
 
-/* The next record whose team was made; if there is none, of an id that nobody has used. -1: PEs are
- * in calls with all ids. */
+/* The record of the oldest id among those that are not tried yet. */
+static int oldest_record(const struct team_ids *ids, uint32_t tried)
+{
+    int oldest = -1;
+
+    for (int i = 0; i < UNIQUE_ID_RECORDS; i++) {
+        if (!(tried >> i & 1) && (oldest < 0 || ids->made[i] < ids->made[oldest]))
+            oldest = i;
+    }
+    return oldest;
+}
+
+/* The oldest record whose team was made; if there is none, the oldest of an id that nobody has used.
+ * -1: PEs are in calls with all ids. */
 static int find_record(struct job *j)
 {
     struct team_ids *ids = j->team_ids;
 
     for (int unused = 0; unused < 2; unused++) {
+        uint32_t tried = 0;
         for (int k = 0; k < UNIQUE_ID_RECORDS; k++) {
-            const int i = (ids->next + k) % UNIQUE_ID_RECORDS;
+            const int i = oldest_record(ids, tried);
             struct id_record *r = record_at(j, i);
             if ((unused || record_is_over(r, ids->number[i])) && record_take(r, ids->number[i]))
                 return i;
+            tried |= 1u << i;
         }
     }
     return -1;
@@ -121,7 +135,7 @@ gshmem_status_t gshmem_team_get_uniqueid(gshmem_team_uniqueid_t *id)
     const int i = find_record(job);
     if (i >= 0) {
         ids->number[i] = ids->number[i] % ((1u << ID_NUMBER_BITS) - 1) + 1;
-        ids->next = (i + 1) % UNIQUE_ID_RECORDS;
+        ids->made[i] = ++ids->ids;
         record_begin(job, i, ids->number[i]);
         *id = id_encode((struct id_name){job->pe, i, ids->number[i]}, job->number);
     }

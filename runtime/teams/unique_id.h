@@ -66,6 +66,7 @@ struct id_name {
 };
 
 enum { ID_PE_BITS = 20, ID_RECORD_BITS = 5, ID_NUMBER_BITS = 24, ID_CHECK_BITS = 15 };
+static_assert(UNIQUE_ID_RECORDS == 32, "a bit for each in oldest_record");
 static_assert(1 << ID_RECORD_BITS == UNIQUE_ID_RECORDS, "an id has room for a record's index");
 static_assert(ID_PE_BITS + ID_RECORD_BITS + ID_NUMBER_BITS + ID_CHECK_BITS == 64, "it has 64 bits");
 
@@ -77,8 +78,9 @@ bool id_decode(uint64_t id, uint64_t job_number, int n_pes, struct id_name *name
 /* The records of this PE. */
 struct team_ids {
     size_t at;                            /* their offset in each PE's system memory */
-    uint32_t number[UNIQUE_ID_RECORDS]; /* of the last id; under job->lock */
-    int next;                             /* the record of the next id, if it is free */
+    uint32_t number[UNIQUE_ID_RECORDS]; /* of the last id; this and what follows under job->lock */
+    uint64_t made[UNIQUE_ID_RECORDS];   /* how many ids there were when that one was made */
+    uint64_t ids;                         /* how many there are */
 };
 
 size_t id_record_bytes(int n_pes);

@@ -15,7 +15,7 @@ static gshmem_team_uniqueid_t id_of(int maker)
         gshmem_team_uniqueid_t id;
         CHECK_OK(gshmem_team_get_uniqueid(&id));
         for (int pe = 0; pe < gshmem_n_pes(); pe++)
-            CHECK_OK(gshmem_put(&shared_id, &id, sizeof id, pe));
+            CHECK_OK(gshmem_putmem(&shared_id, &id, sizeof id, pe));
     }
     CHECK_OK(gshmem_barrier_all());
     return shared_id;
@@ -95,7 +95,7 @@ static void try_halves(void)
             gshmem_team_uniqueid_t id;
             CHECK_OK(gshmem_team_get_uniqueid(&id));
             for (int to = half; to < n; to += 2)
-                CHECK_OK(gshmem_put(&ids[round % 2], &id, sizeof id, to));
+                CHECK_OK(gshmem_putmem(&ids[round % 2], &id, sizeof id, to));
         }
         CHECK_OK(gshmem_barrier_all());
         skew((uint64_t)round);
@@ -118,6 +118,7 @@ static void try_unused(void)
     CHECK_OK(gshmem_team_get_uniqueid(&old));
     CHECK_OK(gshmem_team_get_uniqueid(&id));
     team = make(id, 1, 0);
+    CHECK_OK(gshmem_team_destroy(team));
     for (int i = 0; i < 32; i++) {
         CHECK_OK(gshmem_team_get_uniqueid(&id));
         CHECK(id != old && id != 0);

@@ -34,7 +34,7 @@ static void share_ids(gshmem_team_uniqueid_t *ids, int victim)
     if (me == 0 || me == victim) {
         CHECK_OK(gshmem_team_get_uniqueid(&id));
         for (int to = 0; to <= victim; to++)
-            CHECK_OK(gshmem_put(&ids[me != 0], &id, sizeof id, to));
+            CHECK_OK(gshmem_putmem(&ids[me != 0], &id, sizeof id, to));
     }
     CHECK_OK(gshmem_barrier_all());
 }
