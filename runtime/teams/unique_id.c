@@ -92,8 +92,8 @@ static int oldest_record(const struct team_ids *ids, uint32_t tried)
     return oldest;
 }
 
-/* The oldest record whose team was made; if there is none, the oldest of an id that nobody has used.
- * -1: PEs are in calls with all ids. */
+/* The oldest record whose team was made; if there is none, the oldest of an id that nobody has
+ * used. -1: PEs are in calls with all ids. */
 static int find_record(struct job *j)
 {
     struct team_ids *ids = j->team_ids;
