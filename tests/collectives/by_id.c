@@ -82,14 +82,14 @@ static void try_without_the_last(void)
     }
 }
 
-/* Both halves of the job at once, a hundred times: records and slots are used again. */
+/* Both halves of the job at once, forty times: records and slots are used again. */
 static void try_halves(void)
 {
     const int n = gshmem_n_pes(), me = gshmem_my_pe();
     static gshmem_team_uniqueid_t ids[2];
     int pe[GROUP_PES];
 
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < 40; round++) {
         const int half = me % 2, size = (n + 1 - half) / 2;
         if (me < 2) { /* PE 0 for the even ones, PE 1 for the odd ones */
             gshmem_team_uniqueid_t id;
@@ -101,7 +101,7 @@ static void try_halves(void)
         skew((uint64_t)round);
         for (int i = 0; i < size; i++)
             pe[i] = half + 2 * ((i + round) % size);
-        const int my = (me / 2 + size * 100 - round) % size;
+        const int my = (me / 2 + size * 40 - round) % size;
         const gshmem_team_t team = make(ids[round % 2], size, my);
         if (round % 10 == 0)
             try_team(team, pe, size, my);
