@@ -262,6 +262,19 @@ GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_split_2d(
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_split_list(
     gshmem_team_t parent, const int *members, int n, const gshmem_team_config_t *config,
     long config_mask, gshmem_team_t *new_team);
+
+/* An id by which PEs make a team without the others. One PE makes it, the program carries it to the
+ * members by any means, and each of them passes it to gshmem_team_create. An id is good for one
+ * team. A PE keeps 32 ids that are not used yet: with more, the oldest is no longer known. */
+typedef uint64_t gshmem_team_uniqueid_t;
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_get_uniqueid(gshmem_team_uniqueid_t *id);
+/* Makes the team of the n_pes PEs that pass this id, each with another number my_pe from 0 to
+ * n_pes - 1 in the team. Waits for these PEs and no others; it is no barrier. They pass the same
+ * n_pes and configuration. If these differ, if two PEs pass the same number, or if a PE refuses its
+ * other arguments, all of them fail. config may be NULL. */
+GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_create(
+    gshmem_team_uniqueid_t id, int n_pes, int my_pe, const gshmem_team_config_t *config,
+    long config_mask, gshmem_team_t *new_team);
 /* Collective over the team; its contexts must have been destroyed. */
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_destroy(gshmem_team_t team);
 

@@ -158,6 +158,22 @@ static inline int nvshmem_team_split_strided(nvshmem_team_t parent, int start, i
                                           config ? config_mask : 0, new_team);
 }
 
+static inline int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid)
+{
+    return (int)gshmem_team_get_uniqueid(uniqueid);
+}
+
+/* 0 is no id: gshmem_team_create refuses it. */
+static inline int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config,
+                                     long config_mask, int npes, int pe_idx_in_team)
+{
+    gshmem_team_config_t wants = nvshmem_wanted(config, config_mask);
+    const int has_id = config && config_mask & NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID;
+
+    return (int)gshmem_team_create(has_id ? config->uniqueid : 0, npes, pe_idx_in_team, &wants,
+                                   config_mask & ~NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, team);
+}
+
 static inline int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange,
                                         const nvshmem_team_config_t *xaxis_config, long xaxis_mask,
                                         nvshmem_team_t *xaxis_team,

@@ -49,6 +49,7 @@
 #include "runtime/teams/multicast.h"
 #include "runtime/teams/slots.h"
 #include "runtime/teams/team.h"
+#include "runtime/teams/unique_id.h"
 #include "runtime/trace/trace.h"
 
 struct life life = {.given_status = -1};
@@ -202,8 +203,8 @@ static gshmem_status_t exchange_failure(struct job *j, gshmem_status_t status)
     return fail_silently(status, "%s", text);
 }
 
-/* The last parts of a PE's system memory: the page of what its threads wait for, and behind it what
- * it shows of its counts. */
+/* The last parts of a PE's system memory: the page of what its threads wait for, what it shows of
+ * its counts, and the records of its ids of teams. */
 static size_t where_offset(const struct job *j)
 {
     return (j->departures->table + departures_system_bytes(j->n_pes) + 63) / 64 * 64;
@@ -212,6 +213,11 @@ static size_t where_offset(const struct job *j)
 static size_t counts_offset(const struct job *j)
 {
     return (where_offset(j) + sizeof(struct where_page) + 63) / 64 * 64;
+}
+
+static size_t team_ids_offset(const struct job *j)
+{
+    return (counts_offset(j) + counts_shown_bytes(j->n_pes) + 63) / 64 * 64;
 }
 
 /* Publishes how to reach this PE, and learns what it needs to know of the others: one exchange of
@@ -229,7 +235,7 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
         pretend_nodes(j->pretended, b, (int)settings_number(SETTING_PRETENDED_NODES));
     bool alone = b->n_hosts == 1;
     const struct node_needs needs = {
-        .system_bytes = counts_offset(j) + counts_shown_bytes(j->n_pes),
+        .system_bytes = team_ids_offset(j) + unique_id_system_bytes(j->n_pes),
         .data_bytes = j->data->bytes + DATA_SPARE,
         .nic_heap = network_may_have_nics(b->n_hosts),
     };
@@ -332,6 +338,7 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
         return status;
     where_page_begin(j->node, where_offset(j), j->pe);
     j->stats->shown_at = counts_offset(j);
+    j->team_ids->at = team_ids_offset(j);
     answer_start(j);
     crash_begin(j->pe);
     j->gpu_kernels = modules_any("cuda"); /* what has been loaded since may have brought some */
@@ -370,6 +377,7 @@ struct job_parts {
     struct memory_map map;
     struct data_segments data;
     struct active_sets active_sets;
+    struct team_ids team_ids;
     struct departures departures;
     struct pretended pretended;
 };
@@ -406,6 +414,7 @@ static struct job *new_job(struct bootstrap *b, int thread_level)
     parts->job.map = &parts->map;
     parts->job.data = &parts->data;
     parts->job.active_sets = &parts->active_sets;
+    parts->job.team_ids = &parts->team_ids;
     parts->job.departures = &parts->departures;
     parts->job.pretended = &parts->pretended;
     parts->job.observer = &kernels_observer;

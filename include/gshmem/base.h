@@ -53,6 +53,8 @@ typedef int32_t gshmem_team_t;
 #define GSHMEM_TEAM_WORLD   ((gshmem_team_t)0) /* all PEs */
 #define GSHMEM_TEAM_SHARED  ((gshmem_team_t)1) /* the PEs of this node */
 #define GSHMEM_TEAM_HOST    ((gshmem_team_t)2) /* the same PEs */
+/* The PEs that have this PE's number within their nodes, one of each node that has so many. */
+#define GSHMEM_TEAM_SAME_INDEX ((gshmem_team_t)3)
 
 typedef struct gshmem_ctx *gshmem_ctx_t;
 #define GSHMEM_CTX_INVALID ((gshmem_ctx_t)0)

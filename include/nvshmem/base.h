@@ -146,6 +146,7 @@ typedef gshmem_team_t nvshmem_team_t;
 #define NVSHMEM_TEAM_WORLD   GSHMEM_TEAM_WORLD
 #define NVSHMEM_TEAM_SHARED  GSHMEM_TEAM_SHARED
 #define NVSHMEMX_TEAM_NODE   GSHMEM_TEAM_HOST
+#define NVSHMEMX_TEAM_SAME_MYPE_NODE GSHMEM_TEAM_SAME_INDEX
 /* The PEs that may have a multicast address together. */
 #define NVSHMEM_TEAM_MC_SHARED GSHMEM_TEAM_SHARED
 
@@ -154,15 +155,20 @@ enum {
     NVSHMEM_TEAM_WORLD_INDEX = GSHMEM_TEAM_WORLD,
     NVSHMEM_TEAM_SHARED_INDEX = GSHMEM_TEAM_SHARED,
     NVSHMEM_TEAM_NODE_INDEX = GSHMEM_TEAM_HOST,
+    NVSHMEM_TEAM_SAME_MYPE_NODE_INDEX = GSHMEM_TEAM_SAME_INDEX,
     NVSHMEM_TEAM_MC_SHARED_INDEX = GSHMEM_TEAM_SHARED,
     NVSHMEM_TEAM_INDEX_MAX = INT_MAX
 };
 
+typedef gshmem_team_uniqueid_t nvshmemx_team_uniqueid_t;
 typedef struct nvshmem_team_config {
     int version;
     int num_contexts;
+    nvshmemx_team_uniqueid_t uniqueid; /* of nvshmemx_team_init */
+    char padding[48];
 } nvshmem_team_config_t;
-#define NVSHMEM_TEAM_CONFIG_INITIALIZER       {1, 0}
+#define NVSHMEM_TEAM_CONFIG_INITIALIZER       {(2 << 16) + 64, 0, 0, {0}}
+#define NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID     0x2L
 #define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS GSHMEM_TEAM_NUM_CONTEXTS
 #define NVSHMEM_TEAM_NUM_CONTEXTS             GSHMEM_TEAM_NUM_CONTEXTS
 

@@ -23,14 +23,8 @@
 
 #define NVSHMEM_MISSING(name, instead) NVSHMEM_MISSING_AS(name, #name " is not in GSHMEM: " instead)
 
-NVSHMEM_MISSING(nvshmemx_team_init, "use gshmem_team_split_list, or nvshmem_team_split_strided")
-NVSHMEM_MISSING(nvshmemx_team_get_uniqueid, "use gshmem_team_split_list for a team of any PEs")
 NVSHMEM_MISSING(nvshmemx_buffer_register_symmetric_at_preferred_address,
                 "use nvshmemx_buffer_register_symmetric, which chooses the address")
-
-NVSHMEM_MISSING_AS(nvshmem_team_same_mype_node,
-                   "NVSHMEMX_TEAM_SAME_MYPE_NODE is not in GSHMEM: use nvshmem_team_split_2d")
-#define NVSHMEMX_TEAM_SAME_MYPE_NODE nvshmem_team_same_mype_node(NULL)
 
 /* Operations on queue pairs are for kernels alone. */
 #ifndef GSHMEM_CUDA

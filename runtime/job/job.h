@@ -37,6 +37,7 @@ struct registrations;
 struct stats;
 struct symmetric;
 struct team;
+struct team_ids;
 struct wait_hooks;
 struct races;
 
@@ -82,6 +83,7 @@ struct job {
     int claims;                   /* how many of them may not be claimed by all members yet:
                                      runtime/teams/slots.h */
     struct active_sets *active_sets; /* runtime/teams/slots.h */
+    struct team_ids *team_ids;     /* runtime/teams/unique_id.h */
     struct context *contexts;      /* contexts that the program has made, which finalize destroys */
     struct context *left_contexts; /* contexts that it has destroyed, with requests still in
                                       flight */

@@ -161,7 +161,7 @@ static gshmem_status_t install(struct meeting *m, struct team *t)
                 GSHMEM_ERR_MEMORY,
                 "%s: no team slot is free on all PEs of the active set: a PE can be in %d teams "
                 "and active sets at a time",
-                m->call, TEAM_MAX - GSHMEM_TEAM_HOST - 1);
+                m->call, TEAM_MAX - TEAM_FIRST_OWN);
         t->passing = found >= FIRST_SLOT + TEAM_MAX;
         bool mine = slots_claim(t, (gshmem_team_t)((found - FIRST_SLOT) % TEAM_MAX));
         bool all = active_compare_claims(m, mine);

@@ -207,7 +207,7 @@ static void clear_words(struct job *j, gshmem_team_t slot)
 
 void kernels_install_team(struct job *j, struct team *t)
 {
-    if (t->id > GSHMEM_TEAM_HOST)
+    if (t->id >= TEAM_FIRST_OWN)
         clear_words(j, t->id);
     if (j->kernels)
         kernels_show_team(j, t);

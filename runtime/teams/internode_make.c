@@ -19,17 +19,20 @@ static int host_of(const struct job *j, int pe)
     return j->bootstrap->host[pe];
 }
 
-/* Leaders in the order of the members, and the members on this node. */
-static void sort_members(struct internode *f, const struct group *g, const struct job *j)
+/* Leaders in the order of the members, and the members on this node. number: 1 + each node's number
+ * in the group, once a member of it has been seen. */
+static void sort_members(struct internode *f, const struct group *g, const struct job *j,
+                         int *number)
 {
     int n_local = 0;
 
     for (int i = 0; i < g->n; i++) {
-        int h = 0;
-        while (h < f->hosts && host_of(j, g->pe[f->leader[h]]) != host_of(j, g->pe[i]))
-            h++;
-        if (h == f->hosts)
-            f->leader[f->hosts++] = i;
+        int *seen = &number[host_of(j, g->pe[i])];
+        if (!*seen) {
+            f->leader[f->hosts] = i;
+            *seen = ++f->hosts;
+        }
+        const int h = *seen - 1;
         f->node[i] = h;
         f->place[i] = f->first[h + 1]++;
         f->away[i] = j->node->index_of[g->pe[i]] < 0;
@@ -103,13 +106,17 @@ bool internode_prepare(struct group *g, const struct job *j)
     f->first = calloc((size_t)g->n + 1, sizeof *f->first);
     f->away = calloc((size_t)g->n, sizeof *f->away);
     f->context = calloc(1, sizeof *f->context);
-    if (!f->leader || !f->first || !f->away || !f->context)
+    int *number = calloc((size_t)j->bootstrap->n_hosts, sizeof *number);
+    if (!f->leader || !f->first || !f->away || !f->context || !number) {
+        free(number);
         return false;
+    }
     f->local_pe = f->leader + g->n;
     f->local_member = f->local_pe + g->n;
     f->node = f->local_member + g->n;
     f->place = f->node + g->n;
-    sort_members(f, g, j);
+    sort_members(f, g, j, number);
+    free(number);
     internode_find_places(f, g->n);
     int n_local = g->n - f->n_away;
     f->local = group_create(n_local, my_place(f, j, n_local), f->local_pe,

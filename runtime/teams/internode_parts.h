@@ -17,7 +17,7 @@
 enum { MIXED = 2, BROKEN = 4, BROKEN_BITS = 3 };
 
 enum {
-    INBOX_TEAMS = 8,         /* teams in the first slots have an inbox */
+    INBOX_TEAMS = 9,         /* teams in the first slots have an inbox */
     INBOX_BYTES = 1024 * 1024, /* an inbox has two halves of that size */
 };
 

@@ -135,7 +135,7 @@ gshmem_status_t slots_install(struct team *parent, struct team *t, uint32_t sign
                 "%s: no team slot is free on all members: a PE can be in %d teams at a time, "
                 "%d of them its own, and %u are kept for active sets; destroy those no longer "
                 "needed",
-                call, TEAM_MAX, TEAM_MAX - GSHMEM_TEAM_HOST - 1,
+                call, TEAM_MAX, TEAM_MAX - TEAM_FIRST_OWN,
                 __atomic_load_n(&job->active_sets->n, __ATOMIC_RELAXED));
 
         bool claimed = t && slots_claim(t, slot), agreed = true;

@@ -16,7 +16,7 @@
 
 enum { SLOT_WORDS = TEAM_MAX / 64 };
 
-/* PEs of the job that have made a team without a parent that contains them: operations/active.c. */
+/* PEs of the job that have made the team of an active set: operations/active.c. */
 struct active_set {
     int start, log_stride, size;
     gshmem_team_t team;

@@ -224,7 +224,7 @@ gshmem_status_t gshmem_team_destroy(gshmem_team_t handle)
 
     if (!t)
         return last_error_status();
-    if (handle <= GSHMEM_TEAM_HOST)
+    if (handle < TEAM_FIRST_OWN)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: team %d is predefined and stays", call, handle);
     if ((status = group_check(t->group, call)))
         return status;

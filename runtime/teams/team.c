@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bootstrap/bootstrap.h"
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
@@ -120,7 +121,7 @@ void team_install(struct job *j, struct team *t, gshmem_team_t slot)
 
     /* Clears what an earlier team left: that team's members are done with this block (see
      * group_farewell), and the members of this team synchronize before they read it. */
-    if (slot > GSHMEM_TEAM_HOST) {
+    if (slot >= TEAM_FIRST_OWN) {
         if (j->races)
             races_new_team(slot);
         memset(mine, 0, sizeof *mine);
@@ -157,6 +158,24 @@ static gshmem_status_t start_predefined(struct job *j, gshmem_team_t slot, const
     return GSHMEM_OK;
 }
 
+/* The PEs that have this PE's number within their nodes. */
+static gshmem_status_t start_same_index(struct job *j)
+{
+    const struct bootstrap *b = j->bootstrap;
+    int *before = calloc((size_t)b->n_hosts + (size_t)j->n_pes, sizeof *before);
+    int *pe = before ? before + b->n_hosts : NULL, n = 0;
+
+    if (!before)
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for a team of %d PEs", j->n_pes);
+    for (int i = 0; i < j->n_pes; i++) {
+        if (before[b->host[i]]++ == j->node->index)
+            pe[n++] = i;
+    }
+    const gshmem_status_t status = start_predefined(j, GSHMEM_TEAM_SAME_INDEX, pe, n);
+    free(before);
+    return status;
+}
+
 gshmem_status_t team_start(struct job *j)
 {
     gshmem_status_t status = start_predefined(j, GSHMEM_TEAM_WORLD, NULL, j->n_pes);
@@ -165,6 +184,8 @@ gshmem_status_t team_start(struct job *j)
         status = start_predefined(j, GSHMEM_TEAM_SHARED, j->node->pe, j->node->n);
     if (!status)
         status = start_predefined(j, GSHMEM_TEAM_HOST, j->node->pe, j->node->n);
+    if (!status)
+        status = start_same_index(j);
     return status;
 }
 

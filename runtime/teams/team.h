@@ -9,6 +9,9 @@ struct multicast;
 struct group;       /* runtime/teams/group.h */
 struct kernel_team; /* runtime/proxy/kernels.h */
 
+/* The first slot of a team that is not predefined. */
+enum { TEAM_FIRST_OWN = GSHMEM_TEAM_SAME_INDEX + 1 };
+
 struct team {
     gshmem_team_t id; /* its slot, the same on all members, and the index of its sync blocks */
     int my_pe;
@@ -32,7 +35,7 @@ struct team {
 /* The team of a handle: NULL, after one logged line that names `call`, if there is none. */
 struct team *team_find(gshmem_team_t handle, const char *call);
 
-/* Makes WORLD, SHARED and HOST once memory is mapped; frees all teams. */
+/* Makes WORLD, SHARED, HOST and SAME_INDEX once memory is mapped; frees all teams. */
 gshmem_status_t team_start(struct job *j);
 void team_stop(struct job *j);
 

@@ -25,6 +25,32 @@ static gshmem_status_t go_on(gshmem_team_t team, char *object, int victim)
     }
 }
 
+/* An id of each kind of PE, one that stays and the one that dies, which all get. */
+static void share_ids(gshmem_team_uniqueid_t *ids, int victim)
+{
+    const int me = gshmem_my_pe();
+    gshmem_team_uniqueid_t id;
+
+    if (me == 0 || me == victim) {
+        CHECK_OK(gshmem_team_get_uniqueid(&id));
+        for (int to = 0; to <= victim; to++)
+            CHECK_OK(gshmem_putmem(&ids[me != 0], &id, sizeof id, to));
+    }
+    CHECK_OK(gshmem_barrier_all());
+}
+
+/* The last member has died before it came. */
+static void try_by_id(const gshmem_team_uniqueid_t *ids, int n)
+{
+    gshmem_team_t team;
+
+    for (int i = 0; i < 2; i++) {
+        CHECK_FAILS(gshmem_team_create(ids[i], n, gshmem_my_pe(), NULL, 0, &team),
+                    GSHMEM_ERR_PEER_DEAD, "gshmem_team_create");
+        CHECK_EQ(team, GSHMEM_TEAM_INVALID);
+    }
+}
+
 static void be(int pe, int n, const gshmem_uniqueid_t *uid)
 {
     gshmem_init_attr_t attr = {.uid = uid, .pe = pe, .n_pes = n};
@@ -34,6 +60,9 @@ static void be(int pe, int n, const gshmem_uniqueid_t *uid)
     CHECK_OK(gshmem_init_attr(&attr));
     char *object = gshmem_malloc(65536);
     CHECK(object != NULL);
+    gshmem_team_uniqueid_t *ids = gshmem_calloc(2, sizeof *ids);
+    CHECK(ids != NULL);
+    share_ids(ids, victim);
     CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &all));
     CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n - 1, NULL, 0, &rest));
 
@@ -41,6 +70,7 @@ static void be(int pe, int n, const gshmem_uniqueid_t *uid)
     CHECK_FAILS(gshmem_team_sync(all), GSHMEM_ERR_PEER_DEAD, "earlier collective");
     CHECK_FAILS(gshmem_fcollectmem(all, object, object, 8), GSHMEM_ERR_PEER_DEAD, "earlier");
     CHECK_FAILS(gshmem_team_destroy(all), GSHMEM_ERR_PEER_DEAD, "earlier");
+    try_by_id(ids, n);
     for (int i = 0; i < 100; i++)
         CHECK_OK(gshmem_team_sync(rest));
     CHECK_OK(gshmem_team_destroy(rest));

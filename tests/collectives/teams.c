@@ -3,15 +3,45 @@
 
 #include "groups.h"
 
+/* One PE of each node, in the order of PEs, each with the same number there. */
+static void try_same_index(bool one_host)
+{
+    const int n = gshmem_team_n_pes(GSHMEM_TEAM_SAME_INDEX), me = gshmem_my_pe();
+    const int index = gshmem_team_my_pe(GSHMEM_TEAM_HOST);
+    static long all, here, mine;
+
+    if (one_host)
+        CHECK_EQ(n, 1);
+    for (int i = 0; i + 1 < n; i++)
+        CHECK(gshmem_team_translate_pe(GSHMEM_TEAM_SAME_INDEX, i, GSHMEM_TEAM_WORLD) <
+              gshmem_team_translate_pe(GSHMEM_TEAM_SAME_INDEX, i + 1, GSHMEM_TEAM_WORLD));
+    for (int i = 0; i < n; i++) {
+        const int pe = gshmem_team_translate_pe(GSHMEM_TEAM_SAME_INDEX, i, GSHMEM_TEAM_WORLD);
+        CHECK_EQ(gshmem_team_translate_pe(GSHMEM_TEAM_WORLD, pe, GSHMEM_TEAM_HOST),
+                 pe == me ? index : -1);
+    }
+    /* all have the same number on their nodes, and every PE is in one such team */
+    mine = index;
+    CHECK_OK(gshmem_reduce(GSHMEM_TEAM_SAME_INDEX, GSHMEM_TYPE_INT64, GSHMEM_OP_MAX, &all, &mine,
+                           1));
+    CHECK_EQ(all, index);
+    CHECK_OK(gshmem_reduce(GSHMEM_TEAM_SAME_INDEX, GSHMEM_TYPE_INT64, GSHMEM_OP_MIN, &all, &mine,
+                           1));
+    CHECK_EQ(all, index);
+    mine = gshmem_team_my_pe(GSHMEM_TEAM_SAME_INDEX) == 0 ? n : 0;
+    CHECK_OK(gshmem_reduce(GSHMEM_TEAM_WORLD, GSHMEM_TYPE_INT64, GSHMEM_OP_SUM, &here, &mine, 1));
+    CHECK_EQ(here, gshmem_n_pes());
+}
+
 static void try_predefined(void)
 {
     static const gshmem_team_t predefined[] = {GSHMEM_TEAM_WORLD, GSHMEM_TEAM_SHARED,
-                                               GSHMEM_TEAM_HOST};
+                                               GSHMEM_TEAM_HOST, GSHMEM_TEAM_SAME_INDEX};
     int n = gshmem_n_pes(), me = gshmem_my_pe();
     bool one_host = gshmem_team_n_pes(GSHMEM_TEAM_HOST) == n;
 
-    for (int i = 0; i < 3; i++) {
-        if (i == 0 || one_host) {
+    for (int i = 0; i < 4; i++) {
+        if (i == 0 || (one_host && i < 3)) {
             CHECK_EQ(gshmem_team_n_pes(predefined[i]), n);
             CHECK_EQ(gshmem_team_my_pe(predefined[i]), me);
         }
@@ -21,6 +51,7 @@ static void try_predefined(void)
         CHECK_OK(gshmem_team_sync(predefined[i]));
         CHECK_OK(gshmem_barrier(predefined[i]));
     }
+    try_same_index(one_host);
     CHECK_EQ(gshmem_team_n_pes(GSHMEM_TEAM_INVALID), -1);
     CHECK_EQ(gshmem_team_my_pe(GSHMEM_TEAM_INVALID), -1);
     CHECK_EQ(gshmem_team_n_pes(200), -1);
@@ -83,7 +114,7 @@ static void try_all_slots(void)
         CHECK_EQ(gshmem_last_error(&line), GSHMEM_ERR_MEMORY);
         CHECK_HAS(line, "no team slot is free");
         CHECK_EQ(team[made], GSHMEM_TEAM_INVALID);
-        CHECK_EQ(made, 253);
+        CHECK_EQ(made, 252);
         while (made > 0)
             CHECK_OK(gshmem_team_destroy(team[--made]));
     }

@@ -190,6 +190,48 @@ static void try_team(nvshmem_team_t team, const int *members, int n)
     nvshmem_free(from);
 }
 
+/* A team of the PEs but the last, in the reverse order, which takes no part in making it. */
+static void try_unique_id(int mype, int npes)
+{
+    const int n = npes > 1 ? npes - 1 : 1, index = n - 1 - mype;
+    nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;
+    nvshmemx_team_uniqueid_t *id = (nvshmemx_team_uniqueid_t *)nvshmem_malloc(sizeof *id);
+    nvshmem_team_t team = NVSHMEM_TEAM_INVALID;
+    int members[8];
+
+    for (int i = 0; i < n; i++)
+        members[i] = n - 1 - i;
+    if (mype == 0) {
+        CHECK_EQ(nvshmemx_team_get_uniqueid(&config.uniqueid), 0);
+        for (int pe = 0; pe < npes; pe++)
+            nvshmem_putmem(id, &config.uniqueid, sizeof *id, pe);
+    }
+    nvshmem_barrier_all();
+    CHECK_CUDA(cudaMemcpy((void *)&config.uniqueid, id, sizeof *id, cudaMemcpyDefault));
+    config.num_contexts = 2;
+    if (mype < n) {
+        const long mask = NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID | NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS;
+        CHECK(nvshmemx_team_init(&team, &config, NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, n,
+                                 index) != 0); /* the id is not to be looked at */
+        CHECK_EQ(nvshmemx_team_init(&team, &config, mask, n, index), 0);
+    }
+    try_team(team, members, n);
+    if (mype < n)
+        nvshmem_team_destroy(team);
+    nvshmem_free(id);
+}
+
+static void try_same_mype(int npes)
+{
+    const int n = nvshmem_team_n_pes(NVSHMEMX_TEAM_SAME_MYPE_NODE);
+    int members[8];
+
+    CHECK(n >= 1 && n <= npes && nvshmem_team_my_pe(NVSHMEMX_TEAM_SAME_MYPE_NODE) < n);
+    for (int i = 0; i < n; i++)
+        members[i] = nvshmem_team_translate_pe(NVSHMEMX_TEAM_SAME_MYPE_NODE, i, NVSHMEM_TEAM_WORLD);
+    try_team(NVSHMEMX_TEAM_SAME_MYPE_NODE, members, n);
+}
+
 int main(void)
 {
     int all[8], even[4], row[8], column[8], n_even = 0, n_row = 0, n_column = 0;
@@ -231,6 +273,8 @@ int main(void)
     try_team(column_team, column, n_column);
     CHECK(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, 0, 1, npes + 1, NULL, 0, &even_team) != 0);
 
+    try_unique_id(mype, npes);
+    try_same_mype(npes);
     nvshmem_team_destroy(column_team);
     nvshmem_team_destroy(row_team);
     nvshmem_finalize();

@@ -76,8 +76,8 @@ void pshmem_team_destroy(shmem_team_t team)
 
     if (team == SHMEM_TEAM_INVALID)
         return;
-    if (team_number(team) > GSHMEM_TEAM_HOST) /* predefined teams stay, and are refused with a
-                                                 reason */
+    /* predefined teams stay, and are refused with a reason */
+    if (team_number(team) > GSHMEM_TEAM_SAME_INDEX)
         status = gshmem_path_close_contexts(team_number(team));
     settle(status ? status : gshmem_team_destroy(team_number(team)));
 }

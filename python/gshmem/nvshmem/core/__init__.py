@@ -37,6 +37,7 @@ class Teams(IntEnum):
     TEAM_WORLD = 0
     TEAM_SHARED = 1
     TEAM_NODE = 2
+    TEAM_SAME_MYPE_NODE = 3
 
 
 def __getattr__(name: str) -> Any:
