@@ -107,6 +107,7 @@ EXCLUDED = {
     "tests/device/flood.cu": "about a signal of the host device",
     "tests/device/release.cu": "about a signal of the host device",
     "tests/device/forked.cu": "about locks of the host device in children made by fork",
+    "tests/device/turns.cu": "about the host device's own run queue",
     "tests/device/unmap.cu": "about the host device's own reservations of addresses",
     "tests/device/plugin.cu": "a library of a test of the host device's",
     "tests/device/once.cu": "not CUDA, but a header of the host device",
