@@ -82,7 +82,6 @@ static inline void worker_start_next(struct worker *w, struct stack *stack)
     if (b->started == b->size)
         w->starting = NULL;
     t->stack = stack;
-    t->awaited = NULL;
     w->spins = w->rounds = 0;
     thread_become(w, t);
 }
