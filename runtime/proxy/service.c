@@ -28,7 +28,10 @@
 #include "runtime/trace/trace.h"
 #include "transport/optional.h"
 
-enum { SHOWN_NS = 300 * 1000 * 1000 }; /* how long commands stall before gshmem-where is told */
+enum {
+    SHOWN_NS = 300 * 1000 * 1000, /* how long commands stall before gshmem-where is told */
+    HELP_ROUNDS = 4, /* with work; a round takes a part of the commands of a full channel */
+};
 
 /* ---- What channels call, with the lock held ---- */
 
@@ -276,7 +279,8 @@ void service_help(struct service *s)
         return;
     if (network_shares_cpu(n))
         proxy_stand_aside(&n->proxy);
-    network_try_round(n);
+    for (int i = 0; i < HELP_ROUNDS && network_try_round(n); i++)
+        continue;
 }
 
 /* Where there is nothing to do the call is two loads: a wait for a mapped peer must not wake the

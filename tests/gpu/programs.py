@@ -5,7 +5,7 @@ import dataclasses
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ["tests/device", "tests/kernel", "tests/litmus", "tests/nvshmem", "examples"]
+FOLDERS = ["tests/device", "tests/kernel", "tests/litmus", "tests/nvshmem", "examples", "examples/irregular"]
 
 MAPPED, LOCAL, HOSTS = "mapped", "local", "hosts2"  # paths, as in tests/kernel
 
@@ -77,6 +77,8 @@ PROGRAMS = [
     nvshmem("uniqueid", {MAPPED: [2]}, alone=True, arguments=[["1"], ["2"], ["4"]]),
     *[example(name) for name in ["alltoallv", "gups", "halo2d", "nvshmem-ring", "nvshmem-train",
                                  "pingpong", "ring"]],
+    *[example(f"irregular/{name}") for name in ["bfs", "gather", "histogram", "kmers", "pagerank", "permutation",
+                                                "sssp", "toposort", "transpose", "triangles"]],
     example("nccl", package="nccl", own_gpu=True),
     *[device(name) for name in ["arithmetic", "atomics", "block", "copies", "copy", "graphs", "groups",
                                 "launch", "odd", "runtime", "small", "spin", "streams", "together", "warp"]],
@@ -105,6 +107,7 @@ EXCLUDED = {
     "tests/device/flood.cu": "about a signal of the host device",
     "tests/device/release.cu": "about a signal of the host device",
     "tests/device/forked.cu": "about locks of the host device in children made by fork",
+    "tests/device/turns.cu": "about the host device's own run queue",
     "tests/device/unmap.cu": "about the host device's own reservations of addresses",
     "tests/device/plugin.cu": "a library of a test of the host device's",
     "tests/device/once.cu": "not CUDA, but a header of the host device",

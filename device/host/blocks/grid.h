@@ -54,6 +54,12 @@ struct __attribute__((aligned(CACHE_LINE))) thread {
     unsigned mask, source;
     uint64_t value, result;
     char arrived, released; /* addresses for ThreadSanitizer */
+
+    /* Of a thread of the queue that waits for a word to change: where, and from what; NULL: of one
+     * that does not. */
+    const uint64_t *awaited;
+    uint64_t seen;
+    uint8_t left_out; /* turns so far that it did not need */
 };
 
 struct warp {
@@ -135,7 +141,7 @@ struct worker {
      * them when a block ends; all else happens under the pool's lock. */
     atomic_uint blocks, threads;
     unsigned reserved; /* blocks of that launch that this worker has yet to take; under the lock */
-    unsigned yields;  /* of kernels made from PTX */
+    uint64_t turned;  /* `switches` when it was last time to make progress (worker_has_turned) */
     bool in_progress; /* one of them makes the library's progress */
     unsigned spins, rounds, forbear; /* without progress, see gshmem_host_yield() */
     atomic_uint_fast64_t switches; /* of fibers, so that the watch sees one that never waits */

@@ -16,6 +16,8 @@
 #include "runtime/base/clock.h"
 
 enum {
+    TURN_LEAST = 8,          /* switches between two times that a wait makes progress */
+    LEFT_OUT_MOST = 64,      /* turns in a row of a thread that waits for a word */
     SPINS = 64,              /* turns of a queue without progress before the OS may run another */
     ALONE_NS = 2000,         /* one that took less has let nobody run: */
     FORBEAR = 8,             /* so many times the OS is not asked */
@@ -137,27 +139,62 @@ static void worker_count_spin(struct worker *w)
 
 void (*yield_progress)(void); /* of the process, as what a program links */
 
+/* Whether all threads of the queue have had a turn since this was last true. Progress that is made
+ * then serves what all of them have asked for; made in each thread's wait, it would cost most of
+ * the worker's time. */
+static bool worker_has_turned(struct worker *w)
+{
+    const unsigned turn = w->queued < TURN_LEAST ? TURN_LEAST : w->queued;
+    const uint64_t switches = atomic_load_explicit(&w->switches, memory_order_relaxed);
+
+    if (switches - w->turned < turn)
+        return false;
+    w->turned = switches;
+    return true;
+}
+
 /* Kernels made from PTX know nothing of the host device: its library makes progress for them. */
 static void yield_for_ptx(struct worker *w)
 {
-    if (!yield_progress || w->in_progress || ++w->yields % 8 != 0)
+    if (!yield_progress || w->in_progress || !worker_has_turned(w))
         return;
     w->in_progress = true;
     yield_progress();
     w->in_progress = false;
 }
 
-void gshmem_host_yield(void)
+/* Whether a thread of the queue can be left there, since what it waits for has not come. Relaxed:
+ * the thread reads the word again, with acquire. Now and then it runs nevertheless: its wait tests
+ * whether it can still end, and shows itself. */
+static inline bool thread_still_waits(struct thread *t)
 {
-    struct worker *w = worker_here;
+    return t->awaited && ++t->left_out % LEFT_OUT_MOST != 0 && !block_failed(t->block) &&
+           __atomic_load_n(t->awaited, __ATOMIC_RELAXED) == t->seen;
+}
 
-    if (!w || !w->self) {
-        gshmem_host_steps = 1 << 20;
-        sched_yield();
-        return;
+/* Moves threads that still wait from the front of the queue to its end. To find that a word is as
+ * it was takes a fraction of a switch to the thread's stack. A turn that is left out counts as a
+ * switch and as a spin. If all of them still wait, the queue is as it was, and its first runs. */
+static void worker_leave_out(struct worker *w)
+{
+    unsigned n = 0;
+
+    for (; n < w->queued && w->first != w->last && thread_still_waits(w->first); n++) {
+        struct thread *t = w->first;
+
+        w->first = t->next;
+        t->next = NULL;
+        w->last->next = t;
+        w->last = t;
     }
+    w->spins += n;
+    atomic_store_explicit(&w->switches,
+                          atomic_load_explicit(&w->switches, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
 
-    struct thread *self = w->self;
+static inline void thread_yield(struct worker *w, struct thread *self, bool leaves_out)
+{
     if (block_failed(self->block))
         thread_drop(self);
     if (self->block->grid->state_bytes)
@@ -165,12 +202,47 @@ void gshmem_host_yield(void)
     worker_count_spin(w);
     if (w->first || w->starting || atomic_load_explicit(&w->attention, memory_order_relaxed)) {
         thread_enqueue(w, self);
+        if (leaves_out)
+            worker_leave_out(w);
         thread_switch_away(w, self);
     } else {
         clock_pause();
         worker_count_switch(w);
         gshmem_host_steps = STEPS_BEFORE_YIELD;
     }
+}
+
+static void yield_outside(void)
+{
+    gshmem_host_steps = 1 << 20;
+    sched_yield();
+}
+
+void gshmem_host_yield(void)
+{
+    struct worker *w = worker_here;
+
+    if (w && w->self)
+        thread_yield(w, w->self, false);
+    else
+        yield_outside();
+}
+
+int gshmem_host_yield_turn(const uint64_t *word, uint64_t seen)
+{
+    struct worker *w = worker_here;
+
+    if (!w || !w->self) {
+        yield_outside();
+        return 1;
+    }
+
+    struct thread *self = w->self;
+    self->awaited = word;
+    self->seen = seen;
+    thread_yield(w, self, true);
+    self->awaited = NULL;
+    return worker_has_turned(w);
 }
 
 void gshmem_host_progress(void)

@@ -107,7 +107,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_taken(
 
     /* acquire: pairs with the release in gshmem_channel_give_back */
     while ((tail = gshmem_load_acquire(channel->ring.tail)) < end && !status)
-        status = gshmem_kernel_wait_proxy(&w, c->job->failure);
+        status = gshmem_kernel_wait_word(&w, c->job->failure, channel->ring.tail, tail);
 #ifdef GSHMEM_HOST_DEVICE
     if (!gshmem_device_traced())
 #endif
@@ -126,7 +126,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_done(
 
     /* acquire: pairs with the release of the proxy when it moves `done` */
     while (((done = gshmem_load_acquire(channel->done)) & ~GSHMEM_DONE_FAILED) < end && !status)
-        status = gshmem_kernel_wait_proxy(&w, c->job->failure);
+        status = gshmem_kernel_wait_word(&w, c->job->failure, channel->done, done);
     gshmem_raise_to(channel->done_copy, done);
     gshmem_kernel_waited();
     return status;
@@ -150,7 +150,9 @@ gshmem_kernel_take_failure(const struct gshmem_device_channel *channel)
 GSHMEM_KERNEL bool gshmem_kernel_claim(const struct gshmem_device_job *job, uint32_t *slot,
                                        uint32_t *tag)
 {
-    uint32_t begin = gshmem_kernel_block() * 61 + gshmem_kernel_thread();
+    /* a slot of its own for each thread of a grid that has no more threads than there are slots */
+    uint32_t begin = gshmem_kernel_block() * gshmem_kernel_size<GSHMEM_SCOPE_BLOCK>() +
+                     gshmem_kernel_thread();
 
 #pragma unroll 1
     for (uint32_t i = begin; i != begin + GSHMEM_RESPONSES; i++) {
@@ -199,7 +201,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ct
         return status;
     /* acquire: pairs with the release of the proxy's response */
     while ((answer = gshmem_load_acquire(&r->answer)) >> 8 != tag) {
-        if ((status = gshmem_kernel_wait_proxy(&w, c->job->failure)))
+        if ((status = gshmem_kernel_wait_word(&w, c->job->failure, &r->answer, answer)))
             return status; /* the slot stays taken: no response will come */
     }
     gshmem_kernel_waited();

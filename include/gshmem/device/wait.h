@@ -49,38 +49,59 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_show_wait(const struct gshmem_kernel_wait 
 }
 #endif
 
-/* One step of a wait for another PE. Returns GSHMEM_OK, or the status in *failure: then the wait
- * cannot end any more. It reads `failure` at intervals, since for a GPU that is a load from host
- * memory. */
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_step(struct gshmem_kernel_wait *w,
-                                                      const uint64_t *failure)
+/* One step of a wait. For the host device: `progress` makes the network's; word and seen as in
+ * gshmem_host_yield_turn. Returns GSHMEM_OK, or the status in *failure: then the wait cannot end
+ * any more. It reads `failure` at intervals, since for a GPU that is a load from host memory. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_turn(struct gshmem_kernel_wait *w,
+                                                      const uint64_t *failure,
+                                                      void (*progress)(void), const uint64_t *word,
+                                                      uint64_t seen)
 {
 #ifdef GSHMEM_HOST_DEVICE
-    gshmem_host_yield();
-    if (++w->turns % 8 == 0) {
-        gshmem_device_receive();
-        if (w->turns % GSHMEM_TURNS_SHOWN == 0)
-            gshmem_kernel_show_wait(w);
-    }
+    if (gshmem_host_yield_turn(word, seen))
+        progress();
+    if (++w->turns % GSHMEM_TURNS_SHOWN == 0)
+        gshmem_kernel_show_wait(w);
 #else
+    (void)progress, (void)word, (void)seen;
     if (++w->turns % 1024 != 0)
         return GSHMEM_OK;
 #endif
     return (gshmem_status_t)gshmem_load_relaxed(failure);
 }
 
-/* One step of a wait for this PE's proxy, which it wakes. After a peer's death the proxy goes on,
- * and its responses are failures. Therefore only the end of the job ends this wait. */
+/* One step of a wait for another PE. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_step(struct gshmem_kernel_wait *w,
+                                                      const uint64_t *failure)
+{
+#ifdef GSHMEM_HOST_DEVICE
+    return gshmem_kernel_wait_turn(w, failure, gshmem_device_receive, NULL, 0);
+#else
+    return gshmem_kernel_wait_turn(w, failure, NULL, NULL, 0);
+#endif
+}
+
+/* One step of a wait for this PE's proxy, which it wakes; the proxy will change *word, which was
+ * `seen`. After a peer's death the proxy goes on, and its responses are failures. Therefore only
+ * the end of the job ends this wait. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_word(struct gshmem_kernel_wait *w,
+                                                      const uint64_t *failure, const uint64_t *word,
+                                                      uint64_t seen)
+{
+#ifdef GSHMEM_HOST_DEVICE
+    gshmem_status_t status = gshmem_kernel_wait_turn(w, failure, gshmem_device_help, word, seen);
+#else
+    gshmem_status_t status = gshmem_kernel_wait_turn(w, failure, NULL, word, seen);
+#endif
+
+    return status == GSHMEM_ERR_PEER_DEAD ? GSHMEM_OK : status;
+}
+
+/* The same without such a word. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_proxy(struct gshmem_kernel_wait *w,
                                                        const uint64_t *failure)
 {
-    gshmem_status_t status = gshmem_kernel_wait_step(w, failure);
-
-#ifdef GSHMEM_HOST_DEVICE
-    if (w->turns % 8 == 0)
-        gshmem_device_help();
-#endif
-    return status == GSHMEM_ERR_PEER_DEAD ? GSHMEM_OK : status;
+    return gshmem_kernel_wait_word(w, failure, NULL, 0);
 }
 
 /* For the host device: called by an operation that programs repeat until something has arrived. */

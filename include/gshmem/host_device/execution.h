@@ -42,6 +42,11 @@ unsigned gshmem_host_thread_rank(void);
  * not wait for each other. If no other thread can run, it gives the CPU to other processes. Does
  * not return if the launch has failed. Outside of a kernel it gives up the CPU. */
 void gshmem_host_yield(void);
+/* The same in a wait that needs progress of the network. Returns 1 if it is time to make some: all
+ * threads that can run on this CPU have had their turn since the last time. word: the thread waits
+ * until *word is no longer `seen`. Its turns may be left out as long as it is, but not for ever.
+ * NULL: it waits for something else. */
+int gshmem_host_yield_turn(const uint64_t *word, uint64_t seen);
 /* Called when what was waited for has arrived: the next wait starts by spinning again. */
 void gshmem_host_progress(void);
 
