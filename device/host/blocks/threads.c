@@ -171,10 +171,17 @@ void gshmem_host_yield(void)
         worker_count_switch(w);
         gshmem_host_steps = STEPS_BEFORE_YIELD;
     }
+    if (__builtin_expect(self->waits, 0))
+        events_thread_resumed(self);
 }
 
 void gshmem_host_progress(void)
 {
-    if (worker_here)
-        worker_here->spins = worker_here->rounds = 0;
+    struct worker *w = worker_here;
+
+    if (!w)
+        return;
+    w->spins = w->rounds = 0;
+    if (__builtin_expect(w->self && w->self->waits, 0))
+        events_wait_ends(w->self);
 }

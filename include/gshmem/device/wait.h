@@ -58,6 +58,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_step(struct gshmem_kernel_wait 
 #ifdef GSHMEM_HOST_DEVICE
     gshmem_host_yield();
     if (++w->turns % 8 == 0) {
+        if (w->turns == 8)
+            gshmem_host_wait_begins(w->object);
         gshmem_device_receive();
         if (w->turns % GSHMEM_TURNS_SHOWN == 0)
             gshmem_kernel_show_wait(w);
