@@ -138,11 +138,15 @@ GSHMEM_KERNELS_TOO_END
 
 /* ---- Traces --------------------------------------------------------------------------------- */
 
+GSHMEM_KERNELS_TOO_BEGIN
 /* Marks a part of the program by a name, for this thread, in the trace (GSHMEM_TRACE) and for
  * NVIDIA's profilers (GSHMEM_NVTX). Ranges nest. The name is copied. Without one of these settings
- * the calls do nothing; they may be made at any time, also before gshmem_init. */
+ * the calls do nothing; they may be made at any time, also before gshmem_init. In kernels they mark
+ * a part of the calling thread's work in the trace, on the host device; on a GPU they do nothing.
+ */
 GSHMEM_API void gshmem_range_push(const char *name);
 GSHMEM_API void gshmem_range_pop(void);
+GSHMEM_KERNELS_TOO_END
 
 /* ---- Symmetric memory ------------------------------------------------------------------------ */
 

@@ -43,6 +43,7 @@
 #include "gshmem/device/team.h"
 #include "gshmem/device/collective.h"
 #include "gshmem/device/reduce.h"
+#include "gshmem/device/range.h"
 #include "gshmem/device/typed.h" /* generated */
 #include "gshmem/collective_launch.h"
 #include "gshmem/counted.h"

@@ -42,6 +42,7 @@
 #include "runtime/operations/malloc.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/modules.h"
+#include "runtime/proxy/kernel_trace.h"
 #include "runtime/races/races.h"
 #include "runtime/stats/stats.h"
 #include "runtime/teams/context.h"
@@ -61,6 +62,7 @@ enum { DATA_SPARE = 64 << 20 };
 void life_free_job(struct job *j)
 {
     ranges_stop();
+    kernel_trace_end();
     trace_stop();
     answer_stop(j);
     crash_end();

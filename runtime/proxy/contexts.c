@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "device/device.h"
+#include "device/kernel_events.h"
 #include "gshmem.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -11,6 +12,7 @@
 #include "runtime/network/wait.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/parts.h"
+#include "runtime/proxy/kernel_trace.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 #include "runtime/trace/trace.h"
@@ -54,6 +56,11 @@ static bool make_channel(struct device *d, struct kernel_channel *c,
         .failed = &c->shared->failed,
         .failed_seen = &c->device->failed_seen,
     };
+    kernel_trace_enter(&c->shared->tail, offsetof(struct channel_shared, done),
+                       "room in a channel");
+    kernel_trace_enter(
+        &c->shared->done,
+        offsetof(struct channel_shared, ring) - offsetof(struct channel_shared, done), "quiet");
     return memory_tell(d, view, &seen, sizeof seen) == GSHMEM_OK;
 }
 
@@ -87,6 +94,10 @@ void kernels_free_context(struct job *j, struct kernel_context *k)
         struct kernel_channel *c = &k->own[i];
         if (j->network)
             service_remove_channel(&j->kernels->service, &c->proxy);
+        if (c->shared) {
+            kernel_trace_forget(&c->shared->tail);
+            kernel_trace_forget(&c->shared->done);
+        }
         memory_free_shared(k->device, c->shared);
         memory_free_of_device(k->device, c->device);
         free(c->proxy.passage);
@@ -352,9 +363,10 @@ int gshmem_device_traced(void)
 void gshmem_device_trace_post(const uint64_t *tail, uint64_t end, unsigned block, unsigned thread)
 {
     const char *shared = (const char *)tail - offsetof(struct channel_shared, tail);
+    const uint64_t place = device_kernel_place();
 
     if (trace_is_on())
         trace_write(TRACE_KERNEL, TRACE_NO_OP, -1,
                     trace_own_id(((const struct channel_shared *)shared)->stream, end - 1),
-                    (uint64_t)block << 32 | thread, 0);
+                    place ? place : kernel_place(0, block, thread), 0);
 }

@@ -11,6 +11,7 @@
 #include "runtime/proxy/follow.h"
 #include "runtime/proxy/modules.h"
 #include "runtime/proxy/parts.h"
+#include "runtime/proxy/kernel_trace.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 
@@ -97,6 +98,10 @@ static gshmem_status_t kernels_make(struct job *j)
     k->state.flushes = j->flushes;
     k->state.direct = !j->checked;
     context_serve_kernels(k->context, &k->state.ctx);
+    kernel_trace_enter(k->shared->response, sizeof k->shared->response, "an answer");
+    if (k->state.ctx.host)
+        kernel_trace_enter(k->state.ctx.host, sizeof *k->state.ctx.host, "quiet");
+    kernel_trace_begin(kernels_sync_blocks(j));
     log_info("kernels: %lld channels of %d commands; PEs of this node are %s", (long long)channels,
              1 << CHANNEL_SLOTS_LOG2,
              k->mapped ? "mapped"
@@ -188,6 +193,9 @@ void kernels_stop(struct job *j)
         fill_none();
     kernels_free_context(j, k->context);
     kernels_free_queue_pairs(j);
+    if (k->shared)
+        kernel_trace_forget(k->shared->response);
+    kernel_trace_forget(k->state.ctx.host);
     memory_free_shared(j->device, k->shared);
     memory_free_of_device(j->device, k->device);
     memory_free_of_device(j->device, k->nowhere);
@@ -203,6 +211,7 @@ void kernels_stop(struct job *j)
 static gshmem_status_t fill_late(struct job *j, struct gshmem_device_module *module)
 {
     follow_modules(j);
+    kernel_trace_begin(kernels_sync_blocks(j));
     return module_fill(module, kernels_state(j));
 }
 

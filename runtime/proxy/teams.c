@@ -53,6 +53,11 @@ int kernels_team_of_sync(const struct job *j, const void *sync)
                : -1;
 }
 
+const void *kernels_sync_blocks(const struct job *j)
+{
+    return sync_block(j, 0);
+}
+
 /* Behind all blocks; or both halves of what the team's own rounds use, which are one array. */
 static void give_scratch(const struct job *j, gshmem_team_t slot, struct gshmem_device_team *view)
 {

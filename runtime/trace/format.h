@@ -13,8 +13,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "runtime/base/kernel_place.h"
+
 enum {
-    TRACE_VERSION = 2,
+    TRACE_VERSION = 3,
     TRACE_HEAD_BYTES = 64 * 1024,
     TRACE_EVENTS = 254, /* of a chunk */
     TRACE_NAMES = 960,
@@ -29,7 +31,8 @@ static const char trace_magic[8] = {'G', 'S', 'H', 'M', 'E', 'M', 't', 'r'};
  * its events, on all PEs. */
 enum trace_what {
     TRACE_NONE,
-    /* The thread has entered a call, or a range of the program; at: the name's number. */
+    /* The thread has entered a call, or a range of the program; at: the name's number; id: 1 if it
+     * waits there for kernels. */
     TRACE_CALL,
     TRACE_RETURN, /* and has left the innermost of them */
     /* The PE has arrived at a round of a team, in which all members wait for each other. at: the
@@ -54,15 +57,29 @@ enum trace_what {
     TRACE_SIGNALED, /* the signal of a put has been updated, in the memory of this PE */
     TRACE_COPIED_SIGNAL, /* likewise, by the initiator itself */
     TRACE_DONE,     /* the initiator knows that it is complete; at: the status */
-    /* A thread of a kernel posts the command; at: block << 32 | thread. */
+    /* A thread of a kernel posts the command; at: its place, as kernel_place. */
     TRACE_KERNEL,
+    /* Kernels of the host device. id: the place of the launch, block or thread (kernel_place);
+     * bytes: the number of a name. */
+    TRACE_LAUNCH, /* a launch begins to run; at: its blocks; and ends */
+    TRACE_LAUNCH_END,
+    TRACE_BLOCK, /* a block begins; at: its threads; and ends */
+    TRACE_BLOCK_END,
+    TRACE_IDLE, /* all threads of a block wait, and one goes on */
+    TRACE_BUSY,
+    /* A thread waits, as in TRACE_WAIT; at: the address that it polls, or 0; op: enum
+     * trace_awaited. */
+    TRACE_KERNEL_WAIT,
+    TRACE_KERNEL_WAKE,
+    TRACE_KERNEL_CALL, /* a range of the program begins, and ends */
+    TRACE_KERNEL_RETURN,
     TRACE_WHATS,
 };
 
 enum trace_op { TRACE_NO_OP, TRACE_PUT, TRACE_GET, TRACE_ATOMIC, TRACE_SIGNAL, TRACE_OPS };
 
 /* Who can end a wait. */
-enum trace_awaited { TRACE_PEERS, TRACE_NETWORK, TRACE_VARIABLE };
+enum trace_awaited { TRACE_PEERS, TRACE_NETWORK, TRACE_VARIABLE, TRACE_BLOCKS };
 
 struct trace_event {
     uint64_t time; /* ticks */

@@ -13,7 +13,7 @@ struct nest {
     const struct item *seen; /* the last variable that a wait of this thread has found */
 };
 
-static bool intervals_add(struct intervals *s, size_t *room, const struct interval *i)
+bool intervals_add(struct intervals *s, size_t *room, const struct interval *i)
 {
     if (s->n == *room) {
         const size_t more = *room ? 2 * *room : 1024;
@@ -43,6 +43,7 @@ static void intervals_open(struct nest *t, const struct traced_pe *p, int pe,
         .is_wait = is_wait,
         .awaited = is_wait ? (enum trace_awaited)item->event->id : TRACE_PEERS,
         .only = is_wait ? item_peer(item) : -1,
+        .for_kernels = item_what(item) == TRACE_CALL && item->event->id == 1,
         .round = is_round ? item->event->id : 0,
         .made = is_round ? item->event->bytes : 0,
     };
@@ -88,6 +89,17 @@ static bool take_item(struct intervals *s, size_t *room, struct nest *t, const s
     }
 }
 
+const struct interval *intervals_launch(const struct intervals *s, int pe, uint32_t launch)
+{
+    for (size_t i = s->first[pe]; i < s->first[pe + 1]; i++) {
+        if (s->of[i].kind == INTERVAL_LAUNCH && kernel_launch_of(s->of[i].place) == launch)
+            return &s->of[i];
+    }
+    return NULL;
+}
+
+/* ---- All of a PE ---- */
+
 static int by_end(const void *a, const void *b)
 {
     const struct interval *x = a, *y = b;
@@ -115,6 +127,7 @@ static bool read_pe(struct intervals *s, size_t *room, const struct traced *t, i
         }
     }
     free(thread);
+    good = good && intervals_of_kernels(s, room, p, pe);
     if (s->n > first)
         qsort(s->of + first, s->n - first, sizeof *s->of, by_end);
     return good;
@@ -285,11 +298,13 @@ static struct cause begin_of(const struct traced *t, const struct step *last)
 static struct cause of_variable(const struct intervals *s, const struct traced *t,
                                 const struct interval *i)
 {
+    const uint64_t address = i->seen ? i->seen->event->at : i->object;
+    const double seen = i->seen ? i->seen->ns : i->end;
     uint64_t at;
 
-    if (!i->seen || !find_object(&t->pe[i->pe], i->seen->event->at, &at))
+    if (!address || !find_object(&t->pe[i->pe], address, &at))
         return unknown;
-    for (size_t j = updates_before(s, i->pe, i->seen->ns + LATE_NS); j > 0; j--) {
+    for (size_t j = updates_before(s, i->pe, seen + LATE_NS); j > 0; j--) {
         const struct update *u = &s->update[j - 1];
         const struct trace_event *e = u->step->item->event;
         if (u->target != i->pe)
@@ -338,8 +353,14 @@ struct cause intervals_cause(const struct intervals *s, const struct traced *t,
         return of_variable(s, t, i);
     case TRACE_NETWORK:
         return of_network(t, i);
-    case TRACE_PEERS:
+    case TRACE_PEERS: {
+        const struct cause word = i->place ? of_variable(s, t, i) : unknown;
+        if (word.pe >= 0) /* the round's, which the PE has put */
+            return word;
         break;
+    }
+    case TRACE_BLOCKS:
+        return unknown;
     }
     if (i->only >= 0 && i->only < t->n_pes && t->at[i->only] >= 0)
         return (struct cause){.pe = t->at[i->only], .ns = i->end};

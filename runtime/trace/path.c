@@ -41,7 +41,7 @@ static bool path_add(struct path *p, struct segment segment)
 
 static bool can_wait(const struct interval *i)
 {
-    return i->round || i->is_wait;
+    return i->round || (i->is_wait && i->awaited != TRACE_BLOCKS);
 }
 
 /* The last wait of the PE that ends at or before that time, and after it began. */

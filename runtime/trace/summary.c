@@ -7,7 +7,7 @@
 enum { LONGEST = 10 };
 
 struct share {
-    double total, calls, exposed;
+    double total, calls, kernels, exposed;
     uint64_t operations, bytes;
 };
 
@@ -15,14 +15,23 @@ struct share {
  * calls are marked. */
 static bool is_call(const struct interval *i)
 {
-    return i->depth == 0 && !i->is_wait;
+    return i->depth == 0 && !i->is_wait && !i->place;
 }
 
-/* How long all threads of the PE that call GSHMEM were in calls at the same time: no part of the
- * program computed then. */
+/* ---- What a PE did at each moment ---- */
+
+/* How many there are of each: threads in calls, of GSHMEM or for kernels; those in calls of GSHMEM;
+ * blocks of kernels; of these, idle ones. */
+enum { IN_CALLS, IN_GSHMEM, BLOCKS, IDLE, COUNTS };
+
 struct edge {
     double ns;
-    int by;
+    int by, of; /* of: one of the counts */
+};
+
+struct edges {
+    struct edge *of;
+    size_t n;
 };
 
 static int by_edge(const void *a, const void *b)
@@ -32,6 +41,35 @@ static int by_edge(const void *a, const void *b)
     if (x->ns != y->ns)
         return x->ns < y->ns ? -1 : 1;
     return y->by - x->by; /* one begins where another ends: without a gap */
+}
+
+static void edges_add(struct edges *e, const struct interval *i, int of)
+{
+    e->of[e->n++] = (struct edge){i->begin, 1, of};
+    e->of[e->n++] = (struct edge){i->end, -1, of};
+}
+
+/* A launch of so many blocks is told as a whole: it stands for one that is never idle. */
+static bool counts_as_block(const struct interval *i)
+{
+    return i->kind == INTERVAL_BLOCK ||
+           (i->kind == INTERVAL_LAUNCH && i->object > KERNEL_BLOCKS_MOST);
+}
+
+static void edges_find(struct edges *e, const struct interval *of, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (is_call(&of[i])) {
+            edges_add(e, &of[i], IN_CALLS);
+            if (!of[i].for_kernels)
+                edges_add(e, &of[i], IN_GSHMEM);
+        } else if (counts_as_block(&of[i])) {
+            edges_add(e, &of[i], BLOCKS);
+        } else if (of[i].kind == INTERVAL_IDLE) {
+            edges_add(e, &of[i], IDLE);
+        }
+    }
+    qsort(e->of, e->n, sizeof *e->of, by_edge);
 }
 
 static int calling_threads(const struct interval *of, size_t n, uint32_t threads)
@@ -47,31 +85,29 @@ static int calling_threads(const struct interval *of, size_t n, uint32_t threads
     return count;
 }
 
-static double exposed(const struct interval *of, size_t n, uint32_t threads)
+/* Exposed: all threads that make calls were in calls, all blocks of kernels waited, and somebody
+ * did so for GSHMEM. No part of the program computed then. */
+static void find_exposed(struct share *share, const struct interval *of, size_t n,
+                         uint32_t threads)
 {
-    struct edge *edge = malloc((2 * n + 1) * sizeof *edge);
+    struct edges e = {.of = malloc((4 * n + 1) * sizeof *e.of)};
     const int all = calling_threads(of, n, threads);
-    double sum = 0, since = 0;
-    size_t edges = 0;
-    int inside = 0;
+    int now[COUNTS] = {0};
+    double since = 0;
 
-    if (!edge)
-        return 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!is_call(&of[i]))
-            continue;
-        edge[edges++] = (struct edge){of[i].begin, 1};
-        edge[edges++] = (struct edge){of[i].end, -1};
+    if (!e.of)
+        return;
+    edges_find(&e, of, n);
+    for (size_t i = 0; i < e.n; i++) {
+        const double for_ns = e.of[i].ns - since;
+        if (now[BLOCKS] > now[IDLE])
+            share->kernels += for_ns;
+        else if (now[IN_CALLS] == all && (now[IN_GSHMEM] || now[IDLE]))
+            share->exposed += for_ns;
+        now[e.of[i].of] += e.of[i].by;
+        since = e.of[i].ns;
     }
-    qsort(edge, edges, sizeof *edge, by_edge);
-    for (size_t i = 0; i < edges; i++) {
-        if (inside == all)
-            sum += edge[i].ns - since;
-        inside += edge[i].by;
-        since = edge[i].ns;
-    }
-    free(edge);
-    return sum;
+    free(e.of);
 }
 
 static struct share summary_share(const struct traced *t, const struct intervals *s, int pe)
@@ -82,8 +118,8 @@ static struct share summary_share(const struct traced *t, const struct intervals
     struct share share = {.total = p->end - p->begin};
 
     for (size_t i = 0; i < n; i++)
-        share.calls += is_call(&of[i]) ? of[i].end - of[i].begin : 0;
-    share.exposed = exposed(of, n, p->threads);
+        share.calls += is_call(&of[i]) && !of[i].for_kernels ? of[i].end - of[i].begin : 0;
+    find_exposed(&share, of, n, p->threads);
     for (size_t i = 0; i < p->n; i++) {
         const enum trace_what what = item_what(&p->item[i]);
         if (what != TRACE_POSTED && what != TRACE_TAKEN && what != TRACE_COPIED)
@@ -130,8 +166,10 @@ static bool counts_as_wait(const struct intervals *s, const struct interval *i)
 {
     if (i->round)
         return true;
-    if (!i->is_wait)
+    if (!i->is_wait || i->awaited == TRACE_BLOCKS)
         return false;
+    if (i->place)
+        return true;
     for (const struct interval *around = i + 1; around < s->of + s->first[i->pe + 1]; around++) {
         if (around->thread == i->thread && around->depth < i->depth && around->begin <= i->begin)
             return !around->round;
@@ -139,10 +177,36 @@ static bool counts_as_wait(const struct intervals *s, const struct interval *i)
     return true;
 }
 
+/* Threads of a block mostly wait for the same: the longest stands for those that it overlaps. */
+static bool is_listed(const struct interval *const *listed, size_t n, const struct interval *i)
+{
+    const uint64_t block = i->place - kernel_thread_of(i->place);
+
+    for (size_t j = 0; j < n && i->place; j++) {
+        const struct interval *w = listed[j];
+        if (w->pe == i->pe && w->place - kernel_thread_of(w->place) == block &&
+            w->begin < i->end && i->begin < w->end)
+            return true;
+    }
+    return false;
+}
+
+/* In which kernel it was. */
+static void write_place(const struct intervals *s, const struct interval *i, FILE *to)
+{
+    const struct interval *launch =
+        i->place ? intervals_launch(s, i->pe, kernel_launch_of(i->place)) : NULL;
+
+    if (i->place)
+        fprintf(to, " (kernel %s, block %lld, thread %u)", launch ? launch->name : "unknown",
+                (long long)kernel_block_of(i->place), kernel_thread_of(i->place));
+}
+
 static void write_longest(const struct traced *t, const struct intervals *s, FILE *to)
 {
     const struct interval **wait = malloc((s->n ? s->n : 1) * sizeof *wait);
-    size_t n = 0;
+    const struct interval *listed[LONGEST];
+    size_t n = 0, lines = 0;
 
     for (size_t i = 0; i < s->n && wait; i++) {
         if (counts_as_wait(s, &s->of[i]))
@@ -151,10 +215,15 @@ static void write_longest(const struct traced *t, const struct intervals *s, FIL
     if (n)
         qsort(wait, n, sizeof *wait, by_length);
     fprintf(to, "\nThe longest waits\n");
-    for (size_t i = 0; i < n && i < LONGEST; i++) {
+    for (size_t i = 0; i < n && lines < LONGEST; i++) {
+        if (is_listed(listed, lines, wait[i]))
+            continue;
+        listed[lines++] = wait[i];
         const struct cause c = intervals_cause(s, t, wait[i]);
-        fprintf(to, "%12.3f ms  PE %d in %s, at %.3f ms: ", (wait[i]->end - wait[i]->begin) / 1e6,
-                t->pe[wait[i]->pe].pe, wait[i]->name, wait[i]->begin / 1e6);
+        fprintf(to, "%12.3f ms  PE %d in %s", (wait[i]->end - wait[i]->begin) / 1e6,
+                t->pe[wait[i]->pe].pe, wait[i]->name);
+        write_place(s, wait[i], to);
+        fprintf(to, ", at %.3f ms: ", wait[i]->begin / 1e6);
         write_cause(t, wait[i], &c, to);
         putc('\n', to);
     }
@@ -209,20 +278,22 @@ void summary_write(const struct traced *t, const struct intervals *s, FILE *to)
     fprintf(to, "Job %016llx: %d PEs", (unsigned long long)t->job, t->n_pes);
     if (t->clocks > 1)
         fprintf(to, ", %d clocks that are compared to within %.1f us", t->clocks, t->error / 1e3);
-    fprintf(to, "\n\n%6s %12s %11s %10s %10s %11s %12s\n", "PE", "total ms", "computing",
-            "in calls", "exposed", "operations", "bytes");
+    fprintf(to, "\n\n%6s %12s %11s %10s %10s %10s %11s %12s\n", "PE", "total ms", "computing",
+            "kernels", "in calls", "exposed", "operations", "bytes");
     for (int i = 0; i < t->n; i++) {
         const struct share a = summary_share(t, s, i);
         const double all = a.total > 0 ? a.total : 1, computes = all - a.exposed;
-        fprintf(to, "%6d %12.3f %10.1f%% %9.1f%% %9.1f%% %11llu %12llu%s\n", t->pe[i].pe,
-                a.total / 1e6, 100 * computes / all, 100 * a.calls / all, 100 * a.exposed / all,
-                (unsigned long long)a.operations, (unsigned long long)a.bytes,
+        fprintf(to, "%6d %12.3f %10.1f%% %9.1f%% %9.1f%% %9.1f%% %11llu %12llu%s\n", t->pe[i].pe,
+                a.total / 1e6, 100 * computes / all, 100 * a.kernels / all, 100 * a.calls / all,
+                100 * a.exposed / all, (unsigned long long)a.operations,
+                (unsigned long long)a.bytes,
                 t->pe[i].head->ended_ns ? "" : "  (ended without gshmem_finalize)");
         sum += computes;
         most = computes > most ? computes : most;
     }
     fprintf(to,
-            "\nin calls: of all threads; exposed: all threads that call GSHMEM were in calls\n");
+            "\nkernels: they computed on the host device; in calls: of all threads; exposed: all "
+            "threads that call GSHMEM were in calls, and all blocks of kernels waited\n");
     if (sum > 0)
         fprintf(to, "load balance: the PE that computes most does %.2f times the mean\n",
                 most * t->n / sum);

@@ -110,8 +110,11 @@ static struct trace_chunk *next_chunk(struct trace *t)
     return held.chunk;
 }
 
-void trace_write(enum trace_what what, enum trace_op op, int peer, uint64_t id, uint64_t at,
-                 uint64_t bytes)
+/* Inlined: the ways in differ in the time alone. */
+__attribute__((always_inline)) static inline void write_event(uint64_t ticks, enum trace_what what,
+                                                              enum trace_op op, int peer,
+                                                              uint64_t id, uint64_t at,
+                                                              uint64_t bytes)
 {
     struct trace *t = trace;
     struct trace_chunk *c = held.of == traces ? held.chunk : NULL;
@@ -125,7 +128,7 @@ void trace_write(enum trace_what what, enum trace_op op, int peer, uint64_t id, 
         used = 0;
     }
     c->event[used] = (struct trace_event){
-        .time = trace_ticks(),
+        .time = ticks ? ticks : trace_ticks(),
         .id = id,
         .at = at,
         .bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX,
@@ -133,6 +136,23 @@ void trace_write(enum trace_what what, enum trace_op op, int peer, uint64_t id, 
     };
     /* release: whoever reads the file of a PE that was killed finds whole events */
     atomic_store_explicit(&c->used, used + 1, memory_order_release);
+}
+
+void trace_write(enum trace_what what, enum trace_op op, int peer, uint64_t id, uint64_t at,
+                 uint64_t bytes)
+{
+    write_event(0, what, op, peer, id, at, bytes);
+}
+
+void trace_write_at(uint64_t ticks, enum trace_what what, enum trace_op op, int peer, uint64_t id,
+                    uint64_t at, uint64_t bytes)
+{
+    write_event(ticks, what, op, peer, id, at, bytes);
+}
+
+uint64_t trace_ticks_now(void)
+{
+    return trace_ticks();
 }
 
 uint64_t trace_own_id(uint32_t stream, uint64_t n)

@@ -38,6 +38,10 @@ void trace_leave_parent(void);
 /* Only while tracing is on. */
 void trace_write(enum trace_what what, enum trace_op op, int peer, uint64_t id, uint64_t at,
                  uint64_t bytes);
+/* The same for what happened at that tick of the clock. */
+void trace_write_at(uint64_t ticks, enum trace_what what, enum trace_op op, int peer, uint64_t id,
+                    uint64_t at, uint64_t bytes);
+uint64_t trace_ticks_now(void);
 /* The number of a name, which is copied; the same for equal names. */
 uint32_t trace_name(const char *name);
 /* The id of a thread's next operation; and that of the nth of one of this PE's channels. */

@@ -76,7 +76,7 @@ static inline int item_peer(const struct item *i)
 
 static inline bool item_is_step(const struct item *i)
 {
-    return item_what(i) >= TRACE_POSTED && item_what(i) < TRACE_WHATS;
+    return item_what(i) >= TRACE_POSTED && item_what(i) <= TRACE_KERNEL;
 }
 
 /* Of the steps of an operation the first one that says which it is: a kernel's thread does not. */
@@ -102,21 +102,32 @@ size_t traced_steps(const struct traced *t, uint64_t id, const struct step **fir
 
 /* ---- intervals.c ---- */
 
-/* What a thread was in: a call, a round of a team, or the part of a wait that is behind its
- * spin. */
+enum interval_kind {
+    INTERVAL_CALL,   /* what a thread was in: a call, a round of a team, or the part of a wait that
+                        is behind its spin */
+    INTERVAL_LAUNCH, /* a kernel ran */
+    INTERVAL_BLOCK,  /* one of its blocks did */
+    INTERVAL_IDLE,   /* all threads of a block waited */
+};
+
 struct interval {
+    enum interval_kind kind;
+    uint64_t place; /* of a kernel's launch, block or thread, as kernel_place; 0: of the host */
     double begin, end;
     const char *name;
     int pe; /* index in traced.pe */
     uint32_t thread;
-    int depth;     /* 0: the program called it */
+    int depth; /* 0: the program called it */
     bool is_wait;
-    bool is_open;  /* the trace ends within it */
+    bool is_open;               /* the trace ends within it */
     enum trace_awaited awaited; /* of a wait */
     int only;                   /* of a wait: the one PE that is waited for, or -1 */
-    uint64_t round; /* of a team; 0: it is none */
-    uint32_t made;  /* with it, no two rounds are the same: format.h */
+    uint64_t round;             /* of a team; 0: it is none */
+    uint32_t made;              /* with it, no two rounds are the same: format.h */
     const struct item *seen;    /* of a wait for a variable: what ended it, or NULL */
+    uint64_t
+        object; /* of a wait in a kernel: the address that is polled; of a launch: its blocks */
+    bool for_kernels; /* a call in which the host waits for kernels */
 };
 
 /* An update of the memory of a PE. */
@@ -144,6 +155,12 @@ struct intervals {
 
 bool intervals_find(struct intervals *s, const struct traced *t);
 void intervals_free(struct intervals *s);
+/* One more, of which there is *room. false: no memory. */
+bool intervals_add(struct intervals *s, size_t *room, const struct interval *i);
+/* intervals_kernels.c: those of a PE's kernels. */
+bool intervals_of_kernels(struct intervals *s, size_t *room, const struct traced_pe *p, int pe);
+/* The kernel of that launch of the PE; NULL: its beginning is not in the trace. */
+const struct interval *intervals_launch(const struct intervals *s, int pe, uint32_t launch);
 
 /* What ended a wait or a round: the PE, when it did so, and by which operation. */
 struct cause {
@@ -153,6 +170,24 @@ struct cause {
 };
 struct cause intervals_cause(const struct intervals *s, const struct traced *t,
                              const struct interval *i);
+
+/* ---- tracks.c: where kernels are drawn ---- */
+
+/* A launch has a track, and each block, and threads beside the first of a block that wait. Launches
+ * that run at the same time have different ones: they are numbered by lanes. */
+struct tracks {
+    uint64_t *key; /* by number: kernel_place of the lane from 1 on, the block and the thread */
+    size_t n;
+    struct lane {
+        double begin;
+        uint32_t launch, lane; /* from 0 */
+    } *lane; /* by launch */
+    size_t launches;
+};
+bool tracks_find(struct tracks *k, const struct traced *t, const struct intervals *s, int pe);
+void tracks_free(struct tracks *k);
+/* The number of the place's track; k->n: it has none. */
+size_t tracks_number(const struct tracks *k, uint64_t place);
 
 /* ---- What is written ---- */
 

@@ -64,6 +64,17 @@ def slices(drawn, category):
     return [e for e in drawn["traceEvents"] if e["ph"] == "X" and e["cat"] == category]
 
 
+def attempts(folder, once):
+    """On a busy machine a PE may be late that is not meant to be, and then the trace says so, which is right:
+    some attempts are made."""
+    for _ in range(4):
+        try:
+            return once()
+        except Wrong:
+            shutil.rmtree(folder)
+    return once()
+
+
 def operations(drawn):
     """{id: its steps, by time}"""
     found = collections.defaultdict(list)
@@ -131,17 +142,6 @@ def way_operations(program, folder):
         shutil.rmtree(folder)
 
 
-def attempts(folder, once):
-    """On a busy machine a PE may be late that is not meant to be, and then the trace says so, which is right:
-    some attempts are made."""
-    for _ in range(4):
-        try:
-            return once()
-        except Wrong:
-            shutil.rmtree(folder)
-    return once()
-
-
 def path_of(folder, least):
     """The PEs of the critical path in which something was computed for so many ms, in order."""
     said = trace(folder, "--critical-path")
@@ -160,7 +160,7 @@ def way_kernels(program, folder):
     more of them than a channel has slots."""
     n, pes, blocks = 280, 2, 3
     for options, crosses in (([], False), (["--hosts", "2"], True)):
-        run(program, "kernels", pes, folder, *options, n=n, GSHMEM_TRACE_SIZE="32M")
+        run(program, "operations", pes, folder, *options, n=n, GSHMEM_TRACE_SIZE="32M")
         drawn = picture(folder)
         flows = operations(drawn)
         check_arrows(drawn, flows)
@@ -184,6 +184,159 @@ def way_kernels(program, folder):
         said = trace(folder, "--summary")
         expect("not carried out" not in said, said)
         shutil.rmtree(folder)
+
+
+def named(drawn):
+    """{a track: its name}"""
+    return {(e["pid"], e["tid"]): e["args"]["name"] for e in drawn["traceEvents"] if e["name"] == "thread_name"}
+
+
+def on_track(drawn, pe, track, category):
+    names = named(drawn)
+    return [e for e in slices(drawn, category) if e["pid"] == pe and names[e["pid"], e["tid"]] == track]
+
+
+def one(found, what):
+    expect(len(found) == 1, f"{what}: {found}")
+    return found[0]
+
+
+def waits_of(drawn, pe, block):
+    """Of all threads of a block: a barrier of the block is one wait, of the thread that has come last."""
+    names = named(drawn)
+    return [e for e in slices(drawn, "wait") if e["pid"] == pe and names[pe, e["tid"]].startswith(block)]
+
+
+def exposed_of(drawn, pe):
+    """How long, in us, the main thread was in calls and no block of a kernel did anything but wait for PEs, where
+    it was not only a kernel that began or ended that the call was for."""
+    edges, names = [], named(drawn)  # (time, +1 or -1, in what)
+    for e in on_track(drawn, pe, "main thread", "call") + on_track(drawn, pe, "main thread", "round"):
+        for what in ("call",) if e["name"] == "waits for kernels" else ("call", "own"):
+            edges += [(e["ts"], 1, what), (e["ts"] + e["dur"], -1, what)]
+    for block in slices(drawn, "block"):
+        if block["pid"] == pe:
+            for what in ("block", "own"):
+                edges += [(block["ts"], 1, what), (block["ts"] + block["dur"], -1, what)]
+            for e in waits_of(drawn, pe, names[pe, block["tid"]]):
+                edges += [(e["ts"], -1, "block"), (e["ts"] + e["dur"], 1, "block")]
+    total, since, now = 0.0, 0.0, {"call": 0, "block": 0, "own": 0}
+    for time, by, of in sorted(edges):
+        if now["call"] and now["own"] and not now["block"]:
+            total += time - since
+        now[of] += by
+        since = time
+    return total
+
+
+def shares(said):
+    """{a PE: its total in us, and the exposed part of it}"""
+    rows = re.findall(r"^ *(\d+) +([\d.]+) +[\d.]+% +[\d.]+% +[\d.]+% +([\d.]+)%", said, re.M)
+    return {int(pe): (float(ms) * 1e3, float(ms) * float(percent) * 10) for pe, ms, percent in rows}
+
+
+def check_blocks(drawn, kernel, blocks):
+    """Each PE has run the kernel once, with that many blocks, all of them within it."""
+    for pe in (0, 1):
+        whole = one(on_track(drawn, pe, "kernels", "kernel"), "launches")
+        expect(whole["name"] == kernel and whole["args"]["blocks"] == blocks, f"the launch: {whole}")
+        for block in range(blocks):
+            part = one(on_track(drawn, pe, f"block {block} of kernels", "block"), f"block {block}")
+            expect(part["name"] == kernel and whole["ts"] <= part["ts"] and
+                   part["ts"] + part["dur"] <= whole["ts"] + whole["dur"], f"{part} is not in {whole}")
+
+
+def check_waits(folder, way, kernel, blocks):
+    drawn = picture(folder)
+    check_blocks(drawn, kernel, blocks)
+    said = trace(folder, "--summary")
+    late = 1 if way == "meet" else 0  # the PE that the other one waits for
+    waits = waits_of(drawn, 1 - late, "block 0 of kernels")
+    wait = one([e for e in waits if e["args"]["ended by"] == late], f"waits in {waits}, {way}")
+    expect(wait["dur"] > 10000 and wait["name"] == ("a collective" if way == "meet" else "wait_until"), f"{wait}")
+    expect(re.search(rf"PE {1 - late} in {wait['name']} \(kernel {kernel}, block 0, thread \d\).*: "
+                     rf"ended by a \w+ of PE {late}$", said, re.M), said)
+    flow = operations(drawn)[wait["args"]["id"]]
+    expect(flow[0]["pid"] == late and flow[0]["ts"] <= wait["ts"] + wait["dur"], f"{flow} has not ended {wait}")
+    if way != "meet":
+        for pe in (0, 1):
+            inside = one(on_track(drawn, pe, "block 0 of kernels", "call"), "ranges of the kernel")
+            expect(inside["name"] == "in block 0", f"a range: {inside}")
+    if way == "signal":
+        expect(shares(said)[1][1] > 0.9 * wait["dur"], f"{wait} is exposed:\n{said}")
+    for pe, (total, found) in shares(said).items():
+        right = exposed_of(drawn, pe)
+        expect(abs(found - right) <= 0.004 * total + 100, f"PE {pe}: exposed {right} us, not {found}:\n{said}")
+
+
+def way_waits(program, folder):
+    """Waits of kernels: which PE has ended them, and how much of them nothing overlaps."""
+    for way, kernel, blocks in (("signal", "wait_for_signal", 1), ("beside", "wait_for_signal", 2),
+                                ("host", "wait_for_signal", 1), ("meet", "meet", 1)):
+        def once():
+            run(program, way, 2, folder)
+            check_waits(folder, way, kernel, blocks)
+
+        attempts(folder, once)
+        shutil.rmtree(folder)
+
+
+def way_ptx(source, folder):
+    """The same kernels, compiled by nvcc."""
+    if not shutil.which("nvcc") and not os.path.exists(os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/bin/nvcc"):
+        print("SKIP: nvcc is not installed")
+        return 77
+    program = os.path.join(os.path.dirname(folder), "kernels")
+    done = subprocess.run([os.path.join(BUILD, "runtime/tools/gshmemcc"), "--device=ptx", "-O1",
+                           "-I" + os.path.join(HERE, ".."), source, "-o", program], capture_output=True, text=True, timeout=250)
+    expect(done.returncode == 0, done.stderr)
+    way_waits(program, folder)
+    return 0
+
+
+def way_nvtx(program, folder):
+    """Ranges that the program has for NVIDIA's profilers, nested as they are, by the module that takes them."""
+    run(program, "", 2, folder, NVTX_INJECTION64_PATH=os.path.join(BUILD, "runtime/trace/gshmem-nvtx.so"))
+    check_ranges(picture(folder), ["plain", "wide", "by attributes", "by attributes", "registered"])
+
+
+def way_nvtx_host(program, folder):
+    """The same of a program for the host device, by our own header."""
+    run(program, "", 2, folder)
+    check_ranges(picture(folder), ["plain", "by attributes", "by attributes", "(a range of NVTX)"])
+
+
+def check_ranges(drawn, wanted):
+    for pe in (0, 1):
+        found = sorted(on_track(drawn, pe, "main thread", "call"), key=lambda e: e["ts"])
+        found = [e for e in found if not e["name"].startswith("gshmem_")]
+        expect([e["name"] for e in found] == wanted, f"ranges of PE {pe}: {found}")
+        barrier = one([e for e in on_track(drawn, pe, "main thread", "call") if e["name"] == "gshmem_barrier_all"], "barriers")
+        inner = found[-1]
+        expect(all(outer["ts"] <= inner["ts"] <= barrier["ts"] and
+                   barrier["ts"] + barrier["dur"] <= inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"]
+                   for outer in found), f"they do not nest: {found}, {barrier}")
+
+
+def way_simulated(program, folder):
+    """Kernels that a simulated driver launches, in the jobs that the program has one after the other."""
+    env = dict(os.environ, GSHMEM_TRACE=folder, GSHMEM_DEVICE="cuda", GSHMEM_LOG="none",
+               LD_LIBRARY_PATH=os.path.join(BUILD, "tests/cuda"))
+    done = subprocess.run([RUN, "-n", "2", program], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, env=env)
+    expect(done.returncode == 0, done.stderr)
+    out, waits = os.path.join(folder, "job.json"), []
+    for job in {name.split("-")[1] for name in os.listdir(folder)}:
+        trace(folder, "--job", job, "-o", out)
+        with open(out, encoding="utf-8") as file:
+            drawn = json.load(file)
+        for pe in (0, 1):
+            launches = on_track(drawn, pe, "kernels", "kernel")
+            blocks = on_track(drawn, pe, "block 0 of kernels", "block")
+            expect(len(launches) > 10 and {e["name"] for e in launches + blocks} == {"gshmem_perform"} and
+                   len(blocks) == len(launches), f"PE {pe}: {len(launches)} launches, {len(blocks)} blocks")
+            waits += [e for e in waits_of(drawn, pe, "block 0 of kernels")
+                      if e["name"] == "a collective" and e["args"]["ended by"] == 1 - pe]
+    expect(waits, "no kernel has waited in a collective")
 
 
 def way_path(program, folder):
@@ -398,13 +551,12 @@ def main():
     program, way = sys.argv[1:]
     above = tempfile.mkdtemp(prefix="gshmem-test-trace-")
     try:
-        globals()[f"way_{way}"](program, os.path.join(above, "traces"))
+        return globals()[f"way_{way}"](program, os.path.join(above, "traces")) or 0
     except Wrong as wrong:
         print(wrong)
         return 1
     finally:
         shutil.rmtree(above, ignore_errors=True)
-    return 0
 
 
 if __name__ == "__main__":

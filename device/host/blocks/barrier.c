@@ -183,6 +183,8 @@ static void meet_other_blocks(struct thread *self, const char *file, int line)
             grid_fail(g);
         }
         gshmem_host_yield();
+        if (!self->waits)
+            gshmem_host_wait_begins(NULL);
     }
     gshmem_host_progress();
     order_acquire(&g->sync_generation);

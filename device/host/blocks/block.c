@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/host/blocks/events.h"
 #include "device/host/blocks/pool.h"
 #include "device/host/blocks/report.h"
 #include "device/host/fibers/sanitizer.h"
@@ -87,6 +88,7 @@ struct block *block_make(struct worker *w, struct grid *grid, uint64_t number)
                                         .index = worker_place(i, shape),
                                         .lane = (uint8_t)(i % WARP_SIZE)};
     }
+    events_block_begins(b);
     return b;
 }
 
@@ -96,6 +98,7 @@ static void block_end(struct worker *w, struct block *b)
 {
     struct grid *grid = b->grid;
 
+    events_block_ends(b);
     /* Not by the thread that ended last, nor by the worker: who runs after them is not ordered. */
     void *own = stand_in_for(w->tsan_end);
     order_acquire(&b->allocated); /* of a block that has failed, perhaps no thread has run */
@@ -141,6 +144,8 @@ void block_settle(struct worker *w, struct block *b)
  * ends with its last thread), where a signal would have a thread yield that is no more. */
 void thread_gone(struct worker *w, struct thread *t)
 {
+    if (t->waits)
+        events_wait_was_over(t);
     w->self = NULL;
     t->stack = NULL;
     t->warp->live &= ~(1u << t->lane);

@@ -46,6 +46,7 @@ struct __attribute__((aligned(CACHE_LINE))) thread {
 
     /* What it waits for, if it waits, and where in the user's source. */
     uint8_t state; /* enum thread_state */
+    bool waits;    /* for another PE or the proxy, as was told (events.h) */
     const char *file;
     int line; /* the last that barriers and yields touch: all of it is one cache line */
 
@@ -60,7 +61,12 @@ struct __attribute__((aligned(CACHE_LINE))) thread {
     const uint64_t *awaited;
     uint64_t seen;
     uint8_t left_out; /* turns so far that it did not need */
+
+    /* While somebody listens (events.c): a cache line of its own. */
+    bool wait_strays;                        /* the last poll was elsewhere */
+    uint64_t wait_at, wait_since, wait_last; /* the address; ticks: from when, and the last poll */
 };
+_Static_assert(sizeof(struct thread) == 3 * CACHE_LINE, "a thread is three cache lines");
 
 struct warp {
     struct thread *threads; /* its first */
@@ -79,6 +85,8 @@ struct block {
     unsigned started; /* of them */
     unsigned live;    /* not ended; counts those not started */
     unsigned parked;  /* wait for others of the block */
+    unsigned waits;   /* threads whose `waits` is set */
+    bool idle;        /* all threads wait, as was told */
 
     struct thread *waiting; /* at the barrier */
     struct thread *waiting_last;
@@ -110,6 +118,7 @@ struct grid {
     size_t state_bytes;   /* of it: at its beginning, zero at first, the library's own */
     size_t static_shared; /* of it: behind the state, of kernels made from PTX */
     bool cooperative;
+    uint32_t launch; /* its number for those who listen; 0: it is not told */
     void *closure;
     void (*run)(void *closure);
     void (*done)(struct grid *grid); /* called by the worker that ends the last block */

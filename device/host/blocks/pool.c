@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include "device/host/blocks/events.h"
 #include "device/host/fibers/sanitizer.h"
 #include "gshmem/host_device/cuda_runtime_api.h"
 #include "runtime/base/clock.h"
@@ -186,6 +187,7 @@ void pool_blocks_ended(struct grid *grid, uint64_t count)
     if (atomic_fetch_sub_explicit(&grid->left, count, memory_order_acq_rel) != count)
         return;
     atomic_fetch_sub_explicit(&pool.running, 1, memory_order_relaxed);
+    events_grid_ends(grid);
     grid->done(grid);
 }
 
@@ -209,6 +211,7 @@ bool pool_wait_for_grid(struct worker *w)
 
 void grid_submit(struct grid *grid)
 {
+    events_grid_begins(grid);
     order_release(&grid->started);
     atomic_fetch_add_explicit(&pool.running, 1, memory_order_relaxed);
     pthread_mutex_lock(&pool.lock);

@@ -210,6 +210,8 @@ static inline void thread_yield(struct worker *w, struct thread *self, bool leav
         worker_count_switch(w);
         gshmem_host_steps = STEPS_BEFORE_YIELD;
     }
+    if (__builtin_expect(self->waits, 0))
+        events_thread_resumed(self);
 }
 
 static void yield_outside(void)
@@ -247,6 +249,11 @@ int gshmem_host_yield_turn(const uint64_t *word, uint64_t seen)
 
 void gshmem_host_progress(void)
 {
-    if (worker_here)
-        worker_here->spins = worker_here->rounds = 0;
+    struct worker *w = worker_here;
+
+    if (!w)
+        return;
+    w->spins = w->rounds = 0;
+    if (__builtin_expect(w->self && w->self->waits, 0))
+        events_wait_ends(w->self);
 }

@@ -2,7 +2,7 @@
 #ifndef GSHMEM_DEVICE_HOST_THREADS_H
 #define GSHMEM_DEVICE_HOST_THREADS_H
 
-#include "device/host/blocks/grid.h"
+#include "device/host/blocks/events.h"
 
 /* What kernels made from PTX call now and then while they wait; NULL: nothing. */
 extern void (*yield_progress)(void);
@@ -43,6 +43,8 @@ static inline void thread_park(struct thread *self, enum thread_state state, con
     struct block *b = self->block;
     struct thread *next = w->first;
 
+    if (__builtin_expect(self->waits, 0)) /* of PTX: the next poll would have shown it */
+        events_wait_was_over(self);
     self->state = (uint8_t)state;
     self->file = file;
     self->line = line;

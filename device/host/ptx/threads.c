@@ -69,6 +69,30 @@ u64 gshmem_host_ptx_stack(void)
     return (u64)(uintptr_t)thread_self()->stack->low;
 }
 
+/* --- Waits and ranges --- */
+
+void gshmem_host_ptx_polls(u64 address)
+{
+    struct thread *self = thread_self();
+
+    if (self)
+        events_polls(self, address);
+    gshmem_host_yield();
+}
+
+void gshmem_host_ptx_range_begins(u8 *name)
+{
+    const char *text;
+
+    memcpy(&text, name, sizeof text);
+    gshmem_host_range_begins(text);
+}
+
+void gshmem_host_ptx_range_ends(void)
+{
+    gshmem_host_range_ends();
+}
+
 /* --- Who and where --- */
 
 u32 gshmem_host_ptx_worker(void)

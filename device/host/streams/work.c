@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "device/host/blocks/events.h"
 #include "device/host/blocks/pool.h"
 #include "device/host/calling_thread.h"
 #include "device/host/fibers/sanitizer.h"
@@ -388,12 +389,10 @@ static void work_wait_for_some(void)
     pthread_cond_timedwait(&works.finished, &work_lock, &until);
 }
 
-void work_wait(struct work *w)
+static void work_wait_until_done(struct work *w)
 {
-    uint64_t until = clock_ns() + WAIT_SPIN_NS;
+    const uint64_t until = clock_ns() + WAIT_SPIN_NS;
 
-    if (forks_is_child())
-        return;
     while (!work_is_done(w) && clock_ns() < until)
         sched_yield();
     if (!work_is_done(w)) {
@@ -403,6 +402,17 @@ void work_wait(struct work *w)
             work_wait_for_some();
         works.waiters--;
         pthread_mutex_unlock(&work_lock);
+    }
+}
+
+void work_wait(struct work *w)
+{
+    if (forks_is_child())
+        return;
+    if (!work_is_done(w)) {
+        events_host_waits();
+        work_wait_until_done(w);
+        events_host_goes_on();
     }
     order_acquire(&w->clock);
 }

@@ -95,6 +95,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_host(const struct gshmem_device
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
 
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_PROXY, &host->done);
     /* acquire: pairs with the release of the thread that increases `done`. The data of gets and a
      * failure are then visible */
     while (gshmem_load_acquire(&host->done) < end && !status)

@@ -35,6 +35,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_room(const struct gshmem_d
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
 
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_PROXY, ring->tail);
 #ifdef GSHMEM_HOST_DEVICE
     if (gshmem_device_traced()) {
         gshmem_host_unseen_begin(); /* fibers take turns on what the system's thread has */
@@ -105,6 +106,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_taken(
     gshmem_status_t status = GSHMEM_OK;
     uint64_t tail;
 
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_PROXY, channel->ring.tail);
     /* acquire: pairs with the release in gshmem_channel_give_back */
     while ((tail = gshmem_load_acquire(channel->ring.tail)) < end && !status)
         status = gshmem_kernel_wait_word(&w, c->job->failure, channel->ring.tail, tail);
@@ -124,6 +126,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_done(
     gshmem_status_t status = GSHMEM_OK;
     uint64_t done;
 
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_PROXY, channel->done);
     /* acquire: pairs with the release of the proxy when it moves `done` */
     while (((done = gshmem_load_acquire(channel->done)) & ~GSHMEM_DONE_FAILED) < end && !status)
         status = gshmem_kernel_wait_word(&w, c->job->failure, channel->done, done);
@@ -196,6 +199,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ct
     gshmem_status_t status;
     uint64_t end, answer;
 
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_PROXY, &r->answer);
     gshmem_command_respond(&first, slot, tag);
     if ((status = gshmem_kernel_post(c, channel, n, first, second, &end)))
         return status;

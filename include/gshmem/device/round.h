@@ -168,7 +168,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_receive(const struct gshmem_kernel_r
     gshmem_status_t status = GSHMEM_OK;
     uint64_t word;
 
-    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_COLLECTIVE, t->sync);
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_COLLECTIVE, &r->word[k]);
     /* acquire: pairs with the release in gshmem_kernel_tell, or of the agent that carries out a
      * put_signal */
     while ((word = gshmem_load_acquire(&r->word[k])) >> 32 != r->number && !status) {

@@ -49,6 +49,12 @@ void gshmem_host_yield(void);
 int gshmem_host_yield_turn(const uint64_t *word, uint64_t seen);
 /* Called when what was waited for has arrived: the next wait starts by spinning again. */
 void gshmem_host_progress(void);
+/* Called when a wait is longer than a few polls of that address, for the trace; it ends with
+ * gshmem_host_progress. */
+void gshmem_host_wait_begins(const void *address);
+/* gshmem_range_push and gshmem_range_pop in kernels. */
+void gshmem_host_range_begins(const char *name);
+void gshmem_host_range_ends(void);
 
 /* Each atomic operation decrements it, and at 0 the thread yields. Therefore a loop that waits by
  * atomics lets other threads run. */

@@ -28,6 +28,8 @@ LIBRARY = {
     "vprintf": "gshmem_host_ptx_printf",
     "malloc": "gshmem_host_ptx_malloc",
     "free": "gshmem_host_ptx_free",
+    "gshmem_host_range_begins": "gshmem_host_ptx_range_begins",
+    "gshmem_host_range_ends": "gshmem_host_ptx_range_ends",
     "__assertfail": "gshmem_host_ptx_assert",
 }
 

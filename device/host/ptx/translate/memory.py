@@ -144,7 +144,7 @@ def load(emitter, statement, found):
             target, type_, f"ptx_{real}(v{i})" if real else f"({emitter.c_type(type_)})v{i}"
         )
     if not plain(how["order"]):
-        text += " gshmem_host_may_wait();"
+        text += " ptx_may_poll(at);"
     return text + " }"
 
 

@@ -1,10 +1,13 @@
 /* <nvtx3/nvToolsExt.h> for programs built for the host device: ranges and marks for NVIDIA's
- * profilers, which see nothing of a CPU. The calls do nothing. Where a CUDA toolkit has the real
- * header, that one is taken: it does nothing either without a profiler. */
+ * profilers, which see nothing of a CPU. Ranges that a thread pushes go to gshmem_range_push, and
+ * so into the trace (GSHMEM_TRACE); other calls do nothing. Where a CUDA toolkit has the real
+ * header, that one is taken, unless GSHMEM_OWN_NVTX is defined. It gives ranges to a profiler, and
+ * gshmem-nvtx.so is one that puts them into the trace (NVTX_INJECTION64_PATH). */
 #ifndef GSHMEM_HOST_DEVICE_NVTOOLSEXT_H
 #define GSHMEM_HOST_DEVICE_NVTOOLSEXT_H
 
-#if defined(__has_include_next) && __has_include_next(<nvtx3/nvToolsExt.h>)
+#if !defined(GSHMEM_OWN_NVTX) && defined(__has_include_next) &&                                    \
+    __has_include_next(<nvtx3/nvToolsExt.h>)
 #include_next <nvtx3/nvToolsExt.h>
 #else
 
@@ -65,6 +68,38 @@ typedef struct nvtxEventAttributes_v2 {
 
 #define NVTX_EVENT_ATTRIB_STRUCT_SIZE ((uint16_t)sizeof(nvtxEventAttributes_t))
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Weak: a program may be linked without GSHMEM. */
+void gshmem_nvtx_push(const char *name) __asm__("gshmem_range_push") __attribute__((weak));
+void gshmem_nvtx_pop(void) __asm__("gshmem_range_pop") __attribute__((weak));
+#ifdef __cplusplus
+}
+#endif
+
+static inline int gshmem_nvtx_begin(const char *name)
+{
+    if (gshmem_nvtx_push)
+        gshmem_nvtx_push(name);
+    return NVTX_NO_PUSH_POP_TRACKING;
+}
+
+static inline int gshmem_nvtx_end(void)
+{
+    if (gshmem_nvtx_pop)
+        gshmem_nvtx_pop();
+    return NVTX_NO_PUSH_POP_TRACKING;
+}
+
+/* Each push has its pop, also one whose text is no string of bytes. */
+static inline const char *gshmem_nvtx_text(const nvtxEventAttributes_t *event)
+{
+    return event && event->messageType == NVTX_MESSAGE_TYPE_ASCII && event->message.ascii
+               ? event->message.ascii
+               : "(a range of NVTX)";
+}
+
 static inline void nvtxMarkA(const char *message)
 {
     (void)message;
@@ -94,19 +129,17 @@ static inline void nvtxRangeEnd(nvtxRangeId_t range)
 
 static inline int nvtxRangePushA(const char *message)
 {
-    (void)message;
-    return NVTX_NO_PUSH_POP_TRACKING;
+    return gshmem_nvtx_begin(message);
 }
 
 static inline int nvtxRangePushEx(const nvtxEventAttributes_t *event)
 {
-    (void)event;
-    return NVTX_NO_PUSH_POP_TRACKING;
+    return gshmem_nvtx_begin(gshmem_nvtx_text(event));
 }
 
 static inline int nvtxRangePop(void)
 {
-    return NVTX_NO_PUSH_POP_TRACKING;
+    return gshmem_nvtx_end();
 }
 
 static inline nvtxDomainHandle_t nvtxDomainCreateA(const char *name)
@@ -123,14 +156,14 @@ static inline void nvtxDomainDestroy(nvtxDomainHandle_t domain)
 static inline int nvtxDomainRangePushEx(nvtxDomainHandle_t domain,
                                         const nvtxEventAttributes_t *event)
 {
-    (void)domain, (void)event;
-    return NVTX_NO_PUSH_POP_TRACKING;
+    (void)domain;
+    return gshmem_nvtx_begin(gshmem_nvtx_text(event));
 }
 
 static inline int nvtxDomainRangePop(nvtxDomainHandle_t domain)
 {
     (void)domain;
-    return NVTX_NO_PUSH_POP_TRACKING;
+    return gshmem_nvtx_end();
 }
 
 static inline void nvtxNameCategoryA(uint32_t category, const char *name)

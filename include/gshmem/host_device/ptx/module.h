@@ -69,6 +69,7 @@ u32 gshmem_host_ptx_workers(void);
 u64 gshmem_host_ptx_grid(void);
 u32 gshmem_host_ptx_grid_barrier(int half);
 void gshmem_host_ptx_exit(void) __attribute__((noreturn));
+void gshmem_host_ptx_polls(u64 address); /* lets other threads run */
 
 /* Barriers with a number. threads: how many come to it; 0: all of the block. The first is quicker
  * for barrier 0, and for modules in which no thread may arrive there without waiting. */
@@ -84,6 +85,8 @@ void gshmem_host_ptx_cluster_wait(void);
 void gshmem_host_ptx_printf(u8 *result, u8 *format, u8 *arguments);
 void gshmem_host_ptx_malloc(u8 *result, u8 *bytes);
 void gshmem_host_ptx_free(u8 *pointer);
+void gshmem_host_ptx_range_begins(u8 *name);
+void gshmem_host_ptx_range_ends(void);
 void gshmem_host_ptx_assert(u8 *message, u8 *file, u8 *line, u8 *function, u8 *char_size)
     __attribute__((noreturn));
 
@@ -114,6 +117,13 @@ void gshmem_host_ptx_multimem_store(char *at, u64 value, int operation, int elem
 #ifdef __cplusplus
 }
 #endif
+
+/* After a load that may be a poll of what others write. */
+static inline void ptx_may_poll(const char *at)
+{
+    if (gshmem_host_may_rest())
+        gshmem_host_ptx_polls((u64)(uintptr_t)at);
+}
 
 /* The block's shared memory: offset 0. */
 static inline char *ptx_shared(void)

@@ -1,0 +1,240 @@
+#define _GNU_SOURCE
+#include "device/host/blocks/events.h"
+
+#include <stdlib.h>
+
+/* Of the process, as the list of launches is. */
+static struct {
+    _Atomic(const struct kernel_events *) to; /* NULL: nobody listens */
+    atomic_uint_fast64_t launches;            /* told so far */
+} events;
+
+#pragma GCC visibility push(default)
+void gshmem_host_tell_events(const struct kernel_events *to);
+uint64_t gshmem_host_place(void);
+#pragma GCC visibility pop
+
+static const struct kernel_events *listener(void)
+{
+    /* acquire: pairs with the release in gshmem_host_tell_events */
+    return atomic_load_explicit(&events.to, memory_order_acquire);
+}
+
+void gshmem_host_tell_events(const struct kernel_events *to)
+{
+    /* release: what the functions use is there */
+    atomic_store_explicit(&events.to, to, memory_order_release);
+}
+
+static uint64_t block_number(const struct block *b)
+{
+    const dim3 size = b->grid->size;
+
+    return b->index.x + (uint64_t)size.x * (b->index.y + (uint64_t)size.y * b->index.z);
+}
+
+static uint64_t place_of(const struct thread *t)
+{
+    return kernel_place(t->block->grid->launch, block_number(t->block),
+                        (unsigned)(t - t->block->threads));
+}
+
+/* 0: not of a kernel, or of one that is not told. */
+uint64_t gshmem_host_place(void)
+{
+    const struct thread *self = thread_self();
+
+    return self && self->block->grid->launch ? place_of(self) : 0;
+}
+
+/* ---- Launches and blocks ---- */
+
+void events_grid_begins(struct grid *grid)
+{
+    const struct kernel_events *to = listener();
+    const uint64_t most = (UINT64_C(1) << KERNEL_LAUNCH_BITS) - 1;
+
+    grid->launch = 0;
+    if (!to)
+        return;
+    grid->launch = (uint32_t)(
+        atomic_fetch_add_explicit(&events.launches, 1, memory_order_relaxed) % most + 1);
+    to->tell(KERNEL_BEGINS, 0, kernel_place_of_launch(grid->launch), grid->name, grid->blocks);
+}
+
+void events_grid_ends(const struct grid *grid)
+{
+    const struct kernel_events *to = grid->launch ? listener() : NULL;
+
+    if (to)
+        to->tell(KERNEL_ENDS, 0, kernel_place_of_launch(grid->launch), grid->name, 0);
+}
+
+static void tell_block(const struct block *b, enum kernel_event what, uint64_t ticks)
+{
+    const struct kernel_events *to =
+        b->grid->launch && b->grid->blocks <= KERNEL_BLOCKS_MOST ? listener() : NULL;
+
+    if (to)
+        to->tell(what, ticks, kernel_place(b->grid->launch, block_number(b), 0), b->grid->name,
+                 b->size);
+}
+
+void events_block_begins(const struct block *block)
+{
+    tell_block(block, KERNEL_BLOCK_BEGINS, 0);
+}
+
+void events_block_ends(const struct block *block)
+{
+    tell_block(block, KERNEL_BLOCK_ENDS, 0);
+}
+
+/* ---- Waits ---- */
+
+static void block_goes_on(struct block *b, uint64_t ticks)
+{
+    if (b->idle)
+        tell_block(b, KERNEL_BLOCK_BUSY, ticks);
+    b->idle = false;
+}
+
+/* From now on, if all its threads that have not ended wait for others of the block, or for PEs. */
+static void block_may_be_idle(struct block *b, uint64_t ticks)
+{
+    if (b->idle || b->waits + b->parked != b->live)
+        return;
+    b->idle = true;
+    tell_block(b, KERNEL_BLOCK_IDLE, ticks);
+}
+
+static void wait_begins(struct thread *self, const struct kernel_events *to, uint64_t address,
+                        uint64_t ticks)
+{
+    to->tell(KERNEL_WAIT_BEGINS, ticks, place_of(self), self->block->grid->name, address);
+    self->waits = true;
+    self->wait_last = ticks ? ticks : to->ticks();
+    self->block->waits++;
+    block_may_be_idle(self->block, self->wait_last);
+}
+
+static void wait_ends_at(struct thread *self, uint64_t ticks)
+{
+    const struct kernel_events *to = listener();
+    struct block *b = self->block;
+
+    self->waits = false;
+    self->wait_at = 0;
+    b->waits--;
+    if (to)
+        to->tell(KERNEL_WAIT_ENDS, ticks, place_of(self), b->grid->name, 0);
+    block_goes_on(b, ticks);
+}
+
+void events_wait_ends(struct thread *self)
+{
+    wait_ends_at(self, 0);
+}
+
+void events_wait_was_over(struct thread *self)
+{
+    wait_ends_at(self, self->wait_last);
+}
+
+void events_thread_resumed(struct thread *self)
+{
+    const struct kernel_events *to = listener();
+
+    if (!to)
+        return;
+    self->wait_last = to->ticks();
+    block_may_be_idle(self->block, self->wait_last);
+}
+
+/* A wait in a kernel that our compiler has seen. */
+void gshmem_host_wait_begins(const void *address)
+{
+    struct thread *self = thread_self();
+    const struct kernel_events *to = self && self->block->grid->launch ? listener() : NULL;
+
+    if (self && self->waits) /* it has failed, and its thread goes on */
+        events_wait_was_over(self);
+    if (to)
+        wait_begins(self, to, (uint64_t)(uintptr_t)address, 0);
+}
+
+/* In kernels made from PTX a wait is a loop of loads like any other. It is known by this: the
+ * thread was asked to let others run at two loads of the same few words in a row, and other PEs, or
+ * the proxy, write there. It is over when the thread does something else; it ended when the thread
+ * was last resumed. */
+enum { NEARBY_BYTES = 64 };
+
+static bool is_nearby(uint64_t a, uint64_t b)
+{
+    return a - b < NEARBY_BYTES || b - a < NEARBY_BYTES;
+}
+
+void events_polls(struct thread *self, uint64_t address)
+{
+    const struct kernel_events *to = self->block->grid->launch ? listener() : NULL;
+
+    if (!to)
+        return;
+    const bool again = self->wait_at && is_nearby(address, self->wait_at);
+    if (self->waits && !again && !self->wait_strays) {
+        self->wait_strays = true; /* it may have looked whether the job has failed */
+        return;
+    }
+    self->wait_strays = false;
+    if (self->waits && again)
+        return;
+    if (self->waits)
+        events_wait_was_over(self);
+    if (again) {
+        wait_begins(self, to, address, self->wait_since);
+        return;
+    }
+    self->wait_at = to->is_awaited(address) ? address : 0;
+    self->wait_since = to->ticks();
+}
+
+/* ---- Ranges of the program ---- */
+
+static void tell_range(enum kernel_event what, const char *name)
+{
+    const uint64_t place = gshmem_host_place();
+    const struct kernel_events *to = place ? listener() : NULL;
+
+    if (to)
+        to->tell(what, 0, place, name, 0);
+}
+
+void gshmem_host_range_begins(const char *name)
+{
+    tell_range(KERNEL_RANGE_BEGINS, name ? name : "(no name)");
+}
+
+void gshmem_host_range_ends(void)
+{
+    tell_range(KERNEL_RANGE_ENDS, NULL);
+}
+
+/* ---- The host's threads ---- */
+
+static void tell_host(enum kernel_event what)
+{
+    const struct kernel_events *to = listener();
+
+    if (to)
+        to->tell(what, 0, 0, NULL, 0);
+}
+
+void events_host_waits(void)
+{
+    tell_host(KERNEL_HOST_WAITS);
+}
+
+void events_host_goes_on(void)
+{
+    tell_host(KERNEL_HOST_GOES_ON);
+}

@@ -1,0 +1,221 @@
+#include "runtime/proxy/kernel_trace.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device.h"
+#include "device/kernel_events.h"
+#include "gshmem/device/state.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/memory/map.h"
+#include "runtime/teams/team.h"
+#include "runtime/trace/trace.h"
+
+/* ---- What the proxy writes ---- */
+
+struct awaited_memory {
+    uint64_t at;
+    size_t bytes;
+    const char *what;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct awaited_memory *of;
+    size_t n, room;
+} memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void kernel_trace_enter(const void *at, size_t bytes, const char *what)
+{
+    if (!trace_is_on())
+        return;
+    pthread_mutex_lock(&memory.lock);
+    if (memory.n == memory.room) {
+        const size_t room = memory.room ? 2 * memory.room : 16;
+        struct awaited_memory *of = realloc(memory.of, room * sizeof *of);
+        if (of) {
+            memory.of = of;
+            memory.room = room;
+        } else {
+            log_warn("GSHMEM_TRACE: out of memory: some waits of kernels have no name");
+        }
+    }
+    if (memory.n < memory.room)
+        memory.of[memory.n++] = (struct awaited_memory){(uint64_t)(uintptr_t)at, bytes, what};
+    pthread_mutex_unlock(&memory.lock);
+}
+
+void kernel_trace_forget(const void *at)
+{
+    pthread_mutex_lock(&memory.lock);
+    for (size_t i = 0; i < memory.n; i++) {
+        if (memory.of[i].at == (uint64_t)(uintptr_t)at) {
+            memory.of[i] = memory.of[--memory.n];
+            break;
+        }
+    }
+    if (memory.n == 0) {
+        free(memory.of);
+        memory.of = NULL;
+        memory.room = 0;
+    }
+    pthread_mutex_unlock(&memory.lock);
+}
+
+/* NULL: the proxy does not write there. */
+static const char *written_by_proxy(uint64_t address)
+{
+    const char *what = NULL;
+
+    pthread_mutex_lock(&memory.lock);
+    for (size_t i = 0; i < memory.n && !what; i++) {
+        if (address - memory.of[i].at < memory.of[i].bytes)
+            what = memory.of[i].what;
+    }
+    pthread_mutex_unlock(&memory.lock);
+    return what;
+}
+
+/* ---- What is waited for ---- */
+
+static const void *sync_blocks; /* of kernels, of all teams; NULL: there are none */
+
+/* Who writes the word of a round that kernels of the team wait for (gshmem_kernel_receive); -1:
+ * nobody. */
+static int writer_of(const struct team *t, uint64_t in_block)
+{
+    const int link = (int)(in_block / sizeof(uint64_t) % GSHMEM_DEVICE_SYNC_LINKS);
+    const bool flat = t->n_pes <= 8; /* GSHMEM_ROUND_FLAT, unless a test has set another */
+    const int64_t before = flat ? link + 1 : INT64_C(1) << link;
+
+    if (in_block >= offsetof(struct gshmem_device_sync, data) || before >= t->n_pes)
+        return -1;
+    return t->members[(t->my_pe + t->n_pes - before) % t->n_pes];
+}
+
+struct awaited_by {
+    enum trace_awaited awaited;
+    int only; /* the PE that is waited for; -1: any */
+    const char *what;
+};
+
+/* Whether others write to this address, and who. */
+static bool find_awaited(uint64_t address, struct awaited_by *w)
+{
+    const struct job *j = job;
+    const uint64_t in_blocks = address - (uint64_t)(uintptr_t)sync_blocks;
+    const uint64_t team = in_blocks / GSHMEM_DEVICE_SYNC_BYTES;
+
+    *w = (struct awaited_by){.awaited = TRACE_VARIABLE, .only = -1, .what = "wait_until"};
+    if (!j || !sync_blocks)
+        return false;
+    const char *proxy = written_by_proxy(address);
+    if (proxy) {
+        *w = (struct awaited_by){TRACE_NETWORK, -1, proxy};
+        return true;
+    }
+    if (team < TEAM_MAX && j->team[team]) {
+        *w = (struct awaited_by){TRACE_PEERS,
+                                 writer_of(j->team[team], in_blocks % GSHMEM_DEVICE_SYNC_BYTES),
+                                 "a collective"};
+        return true;
+    }
+    for (int i = 0; i < j->map->segments; i++) {
+        if (address - j->map->segment[i].base < j->map->segment[i].bytes)
+            return true;
+    }
+    return false;
+}
+
+/* ---- Events ---- */
+
+static bool kernel_trace_is_awaited(uint64_t address)
+{
+    struct awaited_by w;
+
+    return find_awaited(address, &w);
+}
+
+static void tell_wait(uint64_t ticks, uint64_t place, uint64_t address)
+{
+    struct awaited_by w = {TRACE_BLOCKS, -1, "a barrier of the grid"};
+
+    if (address)
+        find_awaited(address, &w);
+    trace_write_at(ticks, TRACE_KERNEL_WAIT, (enum trace_op)w.awaited, w.only, place, address,
+                   trace_name(w.what));
+}
+
+/* The name of a function in kernels that nvcc compiled, "_Z4workPmi": without its types. */
+static const char *without_types(const char *name, char *text, size_t size)
+{
+    const char *rest, *at = NULL;
+    size_t n, last = 0;
+
+    if (strncmp(name, "_Z", 2) != 0)
+        return name;
+    rest = name + 2 + strspn(name + 2, "NKL");
+    while (*rest >= '1' && *rest <= '9') { /* the last part of a name in namespaces */
+        for (n = 0; *rest >= '0' && *rest <= '9' && n < TRACE_NAME_BYTES; rest++)
+            n = 10 * n + (size_t)(*rest - '0');
+        if (n > strlen(rest))
+            return name;
+        at = rest;
+        last = n;
+        rest += n;
+    }
+    if (!at)
+        return name;
+    snprintf(text, size, "%.*s", (int)last, at);
+    return text;
+}
+
+static void kernel_trace_event(enum kernel_event what, uint64_t ticks, uint64_t place,
+                               const char *name, uint64_t value)
+{
+    static const enum trace_what of[] = {
+        [KERNEL_BEGINS] = TRACE_LAUNCH,
+        [KERNEL_ENDS] = TRACE_LAUNCH_END,
+        [KERNEL_BLOCK_BEGINS] = TRACE_BLOCK,
+        [KERNEL_BLOCK_ENDS] = TRACE_BLOCK_END,
+        [KERNEL_BLOCK_IDLE] = TRACE_IDLE,
+        [KERNEL_BLOCK_BUSY] = TRACE_BUSY,
+        [KERNEL_WAIT_ENDS] = TRACE_KERNEL_WAKE,
+        [KERNEL_RANGE_BEGINS] = TRACE_KERNEL_CALL,
+        [KERNEL_RANGE_ENDS] = TRACE_KERNEL_RETURN,
+        [KERNEL_HOST_GOES_ON] = TRACE_RETURN,
+    };
+
+    char text[TRACE_NAME_BYTES];
+
+    if (!trace_is_on())
+        return;
+    if (what == KERNEL_WAIT_BEGINS)
+        tell_wait(ticks, place, value);
+    else if (what == KERNEL_HOST_WAITS)
+        trace_write(TRACE_CALL, TRACE_NO_OP, -1, 1, trace_name("waits for kernels"), 0);
+    else
+        trace_write_at(ticks, of[what], TRACE_NO_OP, -1, place, value,
+                       name ? trace_name(without_types(name, text, sizeof text)) : 0);
+}
+
+static const struct kernel_events listener = {kernel_trace_event, trace_ticks_now,
+                                              kernel_trace_is_awaited};
+
+void kernel_trace_begin(const void *blocks)
+{
+    if (!trace_is_on())
+        return;
+    sync_blocks = blocks;
+    device_listen(&listener);
+}
+
+void kernel_trace_end(void)
+{
+    if (trace_is_on())
+        device_listen(NULL);
+    sync_blocks = NULL;
+}

@@ -1,0 +1,21 @@
+/* Kernels of the host device in the trace: launches, blocks, waits and ranges, as the device tells
+ * them (device/kernel_events.h). */
+#ifndef GSHMEM_PROXY_KERNEL_TRACE_H
+#define GSHMEM_PROXY_KERNEL_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* If the job is traced: from now on the device tells. Called again when a module has come, with
+ * which the process may have got the device. sync_blocks: the blocks of all teams, by slot, by
+ * which kernels synchronize. */
+void kernel_trace_begin(const void *sync_blocks);
+/* Before the trace ends, when no kernel runs any more. */
+void kernel_trace_end(void);
+
+/* Memory that the proxy writes and kernels wait for; waits for it are shown by that name, a
+ * constant. Forgotten by its first address. */
+void kernel_trace_enter(const void *at, size_t bytes, const char *what);
+void kernel_trace_forget(const void *at);
+
+#endif
