@@ -37,7 +37,7 @@ GSHMEM_KERNEL void gshmem_kernel_wait_is_for(struct gshmem_kernel_wait *w, int s
 }
 
 #ifdef GSHMEM_HOST_DEVICE
-#define GSHMEM_TURNS_TOLD 2    /* polls after which a wait is told of, for traces */
+#define GSHMEM_TURNS_TRACED 2  /* polls after which a wait is told of, for traces */
 #define GSHMEM_TURNS_SHOWN 512 /* polls between two times that a wait shows itself */
 
 GSHMEM_KERNEL_RARE void gshmem_kernel_show_wait(const struct gshmem_kernel_wait *w)
@@ -61,7 +61,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_turn(struct gshmem_kernel_wait 
 #ifdef GSHMEM_HOST_DEVICE
     if (gshmem_host_yield_turn(word, seen))
         progress();
-    if (++w->turns == GSHMEM_TURNS_TOLD)
+    if (++w->turns == GSHMEM_TURNS_TRACED)
         gshmem_host_wait_begins(w->object);
     if (w->turns % GSHMEM_TURNS_SHOWN == 0)
         gshmem_kernel_show_wait(w);
