@@ -170,6 +170,8 @@ static void end_as_server_says(struct launch *l)
 /* ---- the PEs' wires ---- */
 
 /* Receives messages of a PE, a bounded number, so that those of others are received, too. */
+static void program_ended(struct launch *l, int pe);
+
 static void launch_serve(struct launch *l, int pe)
 {
     unsigned char message[WIRE_MAX + 1]; /* a byte more, so that what is too long is seen */
@@ -191,8 +193,9 @@ static void launch_serve(struct launch *l, int pe)
             return;
         }
         bool is_open = l->server.pe[pe].open;
-        if (is_open && !was_open && sender > 0 && sender != l->pid[pe])
-            links_watch(&l->links, pe, sender);
+        if (is_open && !was_open && sender > 0 && sender != l->pid[pe] &&
+            !links_watch(&l->links, pe, sender))
+            program_ended(l, pe); /* its wrapper has waited for it already */
         if (was_open && !is_open)
             links_unwatch(&l->links, pe);
     }
@@ -204,12 +207,14 @@ static void serve_to_the_end(struct launch *l, int pe)
         launch_serve(l, pe);
 }
 
-/* A program that a wrapper ran has ended. The wrapper knows how, and may end with its status. */
+/* A program that a wrapper ran has ended. The wrapper knows how, and may end with its status. What
+ * it has said to the end comes first; then the next program of the wrapper may have begun. */
 static void program_ended(struct launch *l, int pe)
 {
     links_unwatch(&l->links, pe);
     serve_to_the_end(l, pe);
-    if (!l->server.pe[pe].open || l->suspect_at >= 0 || l->ending)
+    if (!l->server.pe[pe].open || links_is_watched(&l->links, pe) || l->suspect_at >= 0 ||
+        l->ending)
         return;
     l->suspect = pe;
     l->suspect_at = now_ms() + WRAPPER_MS;
@@ -421,7 +426,8 @@ static void handle(struct launch *l, const struct epoll_event *events, int n)
             launch_serve(l, links_pe(events[i].data.u64));
     }
     for (int i = 0; i < n; i++) {
-        if (links_kind(events[i].data.u64) == LINKS_WATCH)
+        if (links_kind(events[i].data.u64) == LINKS_WATCH &&
+            links_watched_has_ended(&l->links, links_pe(events[i].data.u64)))
             program_ended(l, links_pe(events[i].data.u64));
     }
     for (int i = 0; i < n; i++) {

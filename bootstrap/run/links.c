@@ -107,16 +107,29 @@ bool links_send(void *context, int pe, const unsigned char *message, size_t byte
     return n >= 0 || (errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM);
 }
 
-void links_watch(struct links *l, int pe, pid_t pid)
+bool links_watch(struct links *l, int pe, pid_t pid)
 {
     links_unwatch(l, pe);
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
-        return; /* an old kernel: the wrapper's end will tell */
+        return errno != ESRCH; /* an old kernel: the wrapper's end will tell */
     if (links_add(l, fd, LINKS_WATCH, pe))
         l->link[pe].watch = fd;
     else
         close(fd);
+    return true;
+}
+
+bool links_is_watched(const struct links *l, int pe)
+{
+    return l->link[pe].watch >= 0;
+}
+
+bool links_watched_has_ended(const struct links *l, int pe)
+{
+    struct pollfd p = {.fd = l->link[pe].watch, .events = POLLIN};
+
+    return p.fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
 void links_unwatch(struct links *l, int pe)

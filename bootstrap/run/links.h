@@ -46,7 +46,11 @@ bool links_hung_up(const struct links *l, int pe);
 /* As server_send; true also if the PE is no more there to take it. */
 bool links_send(void *links, int pe, const unsigned char *message, size_t bytes);
 
-void links_watch(struct links *l, int pe, pid_t pid);
+/* False: that process is no more there. */
+bool links_watch(struct links *l, int pe, pid_t pid);
+bool links_is_watched(const struct links *l, int pe);
+/* The event may be of one that was watched before. */
+bool links_watched_has_ended(const struct links *l, int pe);
 void links_unwatch(struct links *l, int pe);
 
 #endif
