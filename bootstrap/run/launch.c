@@ -169,9 +169,9 @@ static void end_as_server_says(struct launch *l)
 
 /* ---- the PEs' wires ---- */
 
-/* Receives messages of a PE, a bounded number, so that those of others are received, too. */
 static void program_ended(struct launch *l, int pe);
 
+/* Receives messages of a PE, a bounded number, so that those of others are received, too. */
 static void launch_serve(struct launch *l, int pe)
 {
     unsigned char message[WIRE_MAX + 1]; /* a byte more, so that what is too long is seen */
@@ -211,9 +211,11 @@ static void serve_to_the_end(struct launch *l, int pe)
  * it has said to the end comes first; then the next program of the wrapper may have begun. */
 static void program_ended(struct launch *l, int pe)
 {
+    const unsigned hellos = l->server.pe[pe].hellos;
+
     links_unwatch(&l->links, pe);
     serve_to_the_end(l, pe);
-    if (!l->server.pe[pe].open || links_is_watched(&l->links, pe) || l->suspect_at >= 0 ||
+    if (!l->server.pe[pe].open || l->server.pe[pe].hellos != hellos || l->suspect_at >= 0 ||
         l->ending)
         return;
     l->suspect = pe;
@@ -269,7 +271,7 @@ static void pe_ended(struct launch *l, int pe, int status)
     l->pid[pe] = 0;
     l->running--;
     serve_to_the_end(l, pe); /* its last words may say more than its status */
-    if (status != 0) {
+    if (status != 0 || l->server.pe[pe].open) {
         for (int other = 0; other < l->options->n_pes && !l->ending; other++)
             launch_serve(l, other); /* and those of another may be why it ended */
     }

@@ -112,17 +112,14 @@ bool links_watch(struct links *l, int pe, pid_t pid)
     links_unwatch(l, pe);
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
-        return errno != ESRCH; /* an old kernel: the wrapper's end will tell */
+        /* EINVAL: only its process group is left. Else an old kernel, or a shortage: the wrapper's
+         * end will tell. */
+        return errno != ESRCH && errno != EINVAL;
     if (links_add(l, fd, LINKS_WATCH, pe))
         l->link[pe].watch = fd;
     else
         close(fd);
     return true;
-}
-
-bool links_is_watched(const struct links *l, int pe)
-{
-    return l->link[pe].watch >= 0;
 }
 
 bool links_watched_has_ended(const struct links *l, int pe)

@@ -48,7 +48,6 @@ bool links_send(void *links, int pe, const unsigned char *message, size_t bytes)
 
 /* False: that process is no more there. */
 bool links_watch(struct links *l, int pe, pid_t pid);
-bool links_is_watched(const struct links *l, int pe);
 /* The event may be of one that was watched before. */
 bool links_watched_has_ended(const struct links *l, int pe);
 void links_unwatch(struct links *l, int pe);

@@ -74,6 +74,7 @@ static bool hello(struct server *s, int pe, const unsigned char *message, size_t
             "is one process",
             pe);
     s->pe[pe].open = true;
+    s->pe[pe].hellos++;
     size_t n = wire_encode_welcome(reply, &(struct wire_welcome){.version = WIRE_VERSION,
                                                                  .n_pes = (uint32_t)s->n_pes,
                                                                  .n_nodes = (uint32_t)s->n_nodes,

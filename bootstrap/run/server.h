@@ -14,6 +14,7 @@
 
 struct server_pe {
     bool open;      /* between hello and goodbye */
+    unsigned hellos;
     bool gone;      /* its process has ended in good order: it will not say more */
     bool fenced;    /* waits in the fence of its round */
     uint32_t round; /* that it has published last; 0: none */

@@ -62,7 +62,7 @@ gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
 gshmem_status_t fail_handled(gshmem_status_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 /* Lines of something that may happen ten thousand times at once: of the first few, and of those
- * whose number is a power of two. The number is of all that happened. */
+ * whose number is a power of two. */
 struct log_sparse {
     _Atomic uint32_t happened;
 };

@@ -18,6 +18,11 @@ enum {
 static struct log_sparse kernel_failures, kernel_raises;
 static const char failed_calls[] = "failed calls of kernels";
 
+void channel_failures_forget(void)
+{
+    kernel_failures = kernel_raises = (struct log_sparse){0};
+}
+
 static inline struct passage *passage_at(const struct proxy_channel *c, uint64_t position)
 {
     return &c->passage[position & c->mask];
@@ -323,10 +328,14 @@ static enum step pass_fence(struct proxy_channel *c, const struct gshmem_command
 static enum step take_check(struct proxy_channel *c, const struct gshmem_command *check,
                             struct passage *p)
 {
+    log_without_failures(!log_sparse_is_due(&kernel_failures));
     const gshmem_status_t status = command_check(check, c->way);
+    log_without_failures(false);
 
     if (status == TRANSPORT_FULL)
         return STEP_FULL;
+    if (status)
+        log_sparse_happened(&kernel_failures, failed_calls);
     c->taken += p->slots;
     channel_end(p, status);
     return STEP_TAKEN;

@@ -52,6 +52,8 @@ struct proxy_channel {
                                        them */
 };
 
+/* A job begins: failures of its kernels have lines from the first one on. */
+void channel_failures_forget(void);
 /* Call before the first channel_take, when all fields above are filled in. */
 void channel_begin(struct proxy_channel *c);
 /* Takes the commands that are there, up to a limit; returns whether it took any. */

@@ -154,6 +154,6 @@ void gshmem_device_say_where(const char *where)
     static struct log_sparse places;
 
     if (log_sparse_is_due(&places))
-        log_error("that call was made in %s", where);
+        log_error("a call that failed was made in %s", where);
     log_sparse_happened(&places, NULL);
 }

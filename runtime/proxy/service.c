@@ -353,6 +353,7 @@ gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_re
     const int heap = j->device_heap ? SEGMENT_DEVICE : SEGMENT_HEAP;
 
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    channel_failures_forget();
     s->source = (struct network_source){
         .take = service_take,
         .publish = service_publish,

@@ -19,7 +19,7 @@ static long *locks;                      /* symmetric, of each home one */
 static uint64_t which, under_way, target; /* symmetric: PE 1 tells PE 0 */
 static uint64_t go_on;                   /* symmetric: PE 0 tells PE 1 */
 static pid_t child[PES];                 /* of PE 0 */
-static int met[2]; /* a pipe: each PE that goes on says to both others that it has left the barrier */
+static int met[2][2]; /* pipes to DEAD and STOPPED: each PE that goes on says that it has left the barrier */
 
 static void be_on_host(int host)
 {
@@ -101,10 +101,11 @@ static void be_pe(const gshmem_uniqueid_t *uid, int pe)
     if (pe == DEAD || pe == STOPPED) {
         char byte;
         for (int i = 0; i < DEAD; i++)
-            CHECK_EQ(read(met[0], &byte, 1), 1);
+            CHECK_EQ(read(met[pe - DEAD][0], &byte, 1), 1);
         raise(pe == DEAD ? SIGKILL : SIGSTOP);
     }
-    CHECK_EQ(write(met[1], "..", 2), 2);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(write(met[i][1], ".", 1), 1);
     if (pe == 0)
         be_first();
     if (pe == 1)
@@ -117,7 +118,7 @@ int main(void)
 
     setenv("GSHMEM_LOG", "none", 0);
     CHECK_OK(gshmem_get_uniqueid(&uid));
-    CHECK_EQ(pipe(met), 0);
+    CHECK(pipe(met[0]) == 0 && pipe(met[1]) == 0);
     for (int pe = 1; pe < PES; pe++) {
         child[pe] = fork();
         CHECK(child[pe] >= 0);
