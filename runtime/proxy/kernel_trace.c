@@ -1,6 +1,7 @@
 #include "runtime/proxy/kernel_trace.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "device/device.h"
 #include "device/kernel_events.h"
 #include "gshmem/device/state.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/map.h"
@@ -132,11 +134,30 @@ static bool find_awaited(uint64_t address, struct awaited_by *w)
 
 /* ---- Events ---- */
 
+/* Threads of the program may be at it when the job ends: one that waits for a stream, or begins a
+ * kernel which does not use GSHMEM. */
+static atomic_bool has_trace; /* and a job */
+static atomic_uint writers;   /* threads that use them */
+
+static bool writer_enter(void)
+{
+    atomic_fetch_add(&writers, 1); /* seq_cst, and the load: pair with kernel_trace_end */
+    return atomic_load(&has_trace);
+}
+
+static void writer_leave(void)
+{
+    /* release: pairs with the acquire in kernel_trace_end */
+    atomic_fetch_sub_explicit(&writers, 1, memory_order_release);
+}
+
 static bool kernel_trace_is_awaited(uint64_t address)
 {
     struct awaited_by w;
+    const bool is = writer_enter() && find_awaited(address, &w);
 
-    return find_awaited(address, &w);
+    writer_leave();
+    return is;
 }
 
 static void tell_wait(uint64_t ticks, uint64_t place, uint64_t address)
@@ -173,8 +194,8 @@ static const char *without_types(const char *name, char *text, size_t size)
     return text;
 }
 
-static void kernel_trace_event(enum kernel_event what, uint64_t ticks, uint64_t place,
-                               const char *name, uint64_t value)
+static void write_event_of(enum kernel_event what, uint64_t ticks, uint64_t place,
+                           const char *name, uint64_t value)
 {
     static const enum trace_what of[] = {
         [KERNEL_BEGINS] = TRACE_LAUNCH,
@@ -191,8 +212,6 @@ static void kernel_trace_event(enum kernel_event what, uint64_t ticks, uint64_t 
 
     char text[TRACE_NAME_BYTES];
 
-    if (!trace_is_on())
-        return;
     if (what == KERNEL_WAIT_BEGINS)
         tell_wait(ticks, place, value);
     else if (what == KERNEL_HOST_WAITS)
@@ -200,6 +219,14 @@ static void kernel_trace_event(enum kernel_event what, uint64_t ticks, uint64_t 
     else
         trace_write_at(ticks, of[what], TRACE_NO_OP, -1, place, value,
                        name ? trace_name(without_types(name, text, sizeof text)) : 0);
+}
+
+static void kernel_trace_event(enum kernel_event what, uint64_t ticks, uint64_t place,
+                               const char *name, uint64_t value)
+{
+    if (writer_enter())
+        write_event_of(what, ticks, place, name, value);
+    writer_leave();
 }
 
 static const struct kernel_events listener = {kernel_trace_event, trace_ticks_now,
@@ -210,12 +237,17 @@ void kernel_trace_begin(const void *blocks)
     if (!trace_is_on())
         return;
     sync_blocks = blocks;
+    atomic_store(&has_trace, true);
     device_listen(&listener);
 }
 
 void kernel_trace_end(void)
 {
-    if (trace_is_on())
+    if (trace_is_on()) {
         device_listen(NULL);
+        atomic_store(&has_trace, false); /* seq_cst, and the load: pair with writer_enter */
+        while (atomic_load(&writers))
+            clock_yield();
+    }
     sync_blocks = NULL;
 }

@@ -10,7 +10,7 @@
  * which the process may have got the device. sync_blocks: the blocks of all teams, by slot, by
  * which kernels synchronize. */
 void kernel_trace_begin(const void *sync_blocks);
-/* Before the trace ends, when no kernel runs any more. */
+/* Before the trace ends: waits for threads that write to it. */
 void kernel_trace_end(void);
 
 /* Memory that the proxy writes and kernels wait for; waits for it are shown by that name, a

@@ -32,14 +32,17 @@ static void intervals_open(struct nest *t, const struct traced_pe *p, int pe,
 {
     const bool is_wait = item_what(item) == TRACE_WAIT;
     const bool is_round = item_what(item) == TRACE_ROUND;
-    struct interval *i = &t->open[t->depth < DEEPEST ? t->depth : DEEPEST - 1];
+    const int depth = t->depth++;
 
-    *i = (struct interval){
+    t->seen = NULL;
+    if (depth >= DEEPEST) /* it is not kept; its end is counted */
+        return;
+    t->open[depth] = (struct interval){
         .begin = item->ns,
         .name = traced_name(p, item->event->at),
         .pe = pe,
         .thread = item->thread,
-        .depth = t->depth,
+        .depth = depth,
         .is_wait = is_wait,
         .awaited = is_wait ? (enum trace_awaited)item->event->id : TRACE_PEERS,
         .only = is_wait ? item_peer(item) : -1,
@@ -47,8 +50,6 @@ static void intervals_open(struct nest *t, const struct traced_pe *p, int pe,
         .round = is_round ? item->event->id : 0,
         .made = is_round ? item->event->bytes : 0,
     };
-    t->depth++;
-    t->seen = NULL;
 }
 
 /* The innermost call, or wait. A trace whose oldest events are overwritten has ends without a
@@ -57,12 +58,17 @@ static bool intervals_close(struct intervals *s, size_t *room, struct nest *t,
                             const struct item *item)
 {
     const bool of_wait = item_what(item) == TRACE_WAKE, of_round = item_what(item) == TRACE_MET;
-    struct interval *i = &t->open[t->depth > 0 && t->depth <= DEEPEST ? t->depth - 1 : 0];
 
-    if (t->depth == 0 || i->is_wait != of_wait || (i->round != 0) != of_round)
+    if (t->depth > DEEPEST) { /* it was not kept */
+        t->depth--;
         return true;
-    if (--t->depth >= DEEPEST)
-        return true; /* it was not kept */
+    }
+    if (t->depth == 0)
+        return true;
+    struct interval *i = &t->open[t->depth - 1];
+    if (i->is_wait != of_wait || (i->round != 0) != of_round)
+        return true;
+    t->depth--;
     i->end = item->ns;
     i->seen = t->seen;
     return intervals_add(s, room, i);

@@ -9,6 +9,7 @@ enum { DEEPEST = 64 };
 struct nest {
     struct interval open[DEEPEST];
     int depth;
+    int dropped; /* ranges that were deeper, and have not ended */
 };
 
 static bool is_of_kernel(const struct item *i)
@@ -30,8 +31,10 @@ static void kernel_open(struct nest *t, const struct traced_pe *p, int pe, const
     const enum trace_what what = item_what(item);
     const bool is_wait = what == TRACE_KERNEL_WAIT;
 
-    if (t->depth == DEEPEST)
+    if (t->depth == DEEPEST) {
+        t->dropped += what == TRACE_KERNEL_CALL;
         return;
+    }
     t->open[t->depth] = (struct interval){
         .kind = what == TRACE_LAUNCH  ? INTERVAL_LAUNCH
                 : what == TRACE_BLOCK ? INTERVAL_BLOCK
@@ -98,6 +101,10 @@ static bool take_kernel_item(struct intervals *s, size_t *room, struct nest *t,
     case TRACE_KERNEL_WAKE:
         return kernel_close(s, room, t, INTERVAL_CALL, true, item->ns);
     case TRACE_KERNEL_RETURN:
+        if (t->dropped) {
+            t->dropped--;
+            return true;
+        }
         return kernel_close(s, room, t, INTERVAL_CALL, false, item->ns);
     case TRACE_IDLE:
         *idle = (struct interval){.kind = INTERVAL_IDLE,
@@ -118,6 +125,7 @@ static bool take_kernel_item(struct intervals *s, size_t *room, struct nest *t,
 static bool kernel_leave(struct intervals *s, size_t *room, struct nest *t, struct interval *idle,
                          double end)
 {
+    t->dropped = 0;
     for (; t->depth > 0; t->depth--) {
         t->open[t->depth - 1].end = end;
         t->open[t->depth - 1].is_open = true;

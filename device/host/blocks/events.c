@@ -70,10 +70,15 @@ void events_grid_ends(const struct grid *grid)
         to->tell(KERNEL_ENDS, 0, kernel_place_of_launch(grid->launch), grid->name, 0);
 }
 
+/* NULL also of a launch with so many blocks that it is told as a whole. */
+static const struct kernel_events *listener_of(const struct block *b)
+{
+    return b->grid->launch && b->grid->blocks <= KERNEL_BLOCKS_MOST ? listener() : NULL;
+}
+
 static void tell_block(const struct block *b, enum kernel_event what, uint64_t ticks)
 {
-    const struct kernel_events *to =
-        b->grid->launch && b->grid->blocks <= KERNEL_BLOCKS_MOST ? listener() : NULL;
+    const struct kernel_events *to = listener_of(b);
 
     if (to)
         to->tell(what, ticks, kernel_place(b->grid->launch, block_number(b), 0), b->grid->name,
@@ -155,7 +160,7 @@ void events_thread_resumed(struct thread *self)
 void gshmem_host_wait_begins(const void *address)
 {
     struct thread *self = thread_self();
-    const struct kernel_events *to = self && self->block->grid->launch ? listener() : NULL;
+    const struct kernel_events *to = self ? listener_of(self->block) : NULL;
 
     if (self && self->waits) /* it has failed, and its thread goes on */
         events_wait_was_over(self);
@@ -176,7 +181,7 @@ static bool is_nearby(uint64_t a, uint64_t b)
 
 void events_polls(struct thread *self, uint64_t address)
 {
-    const struct kernel_events *to = self->block->grid->launch ? listener() : NULL;
+    const struct kernel_events *to = listener_of(self->block);
 
     if (!to)
         return;
@@ -202,11 +207,11 @@ void events_polls(struct thread *self, uint64_t address)
 
 static void tell_range(enum kernel_event what, const char *name)
 {
-    const uint64_t place = gshmem_host_place();
-    const struct kernel_events *to = place ? listener() : NULL;
+    const struct thread *self = thread_self();
+    const struct kernel_events *to = self ? listener_of(self->block) : NULL;
 
     if (to)
-        to->tell(what, 0, place, name, 0);
+        to->tell(what, 0, place_of(self), name, 0);
 }
 
 void gshmem_host_range_begins(const char *name)

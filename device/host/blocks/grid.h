@@ -48,7 +48,7 @@ struct __attribute__((aligned(CACHE_LINE))) thread {
     uint8_t state; /* enum thread_state */
     bool waits;    /* for another PE or the proxy, as was told (events.h) */
     const char *file;
-    int line; /* the last that barriers and yields touch: all of it is one cache line */
+    int line; /* the last that barriers touch: all of it is one cache line */
 
     /* Its part of what a warp does together. */
     enum gshmem_host_warp kind;

@@ -165,10 +165,12 @@ static void yield_for_ptx(struct worker *w)
 
 /* Whether a thread of the queue can be left there, since what it waits for has not come. Relaxed:
  * the thread reads the word again, with acquire. Now and then it runs nevertheless: its wait tests
- * whether it can still end, and shows itself. */
+ * whether it can still end, and shows itself. In a launch that is traced it runs until its wait has
+ * been told. */
 static inline bool thread_still_waits(struct thread *t)
 {
-    return t->awaited && ++t->left_out % LEFT_OUT_MOST != 0 && !block_failed(t->block) &&
+    return t->awaited && (t->waits || !t->block->grid->launch) &&
+           ++t->left_out % LEFT_OUT_MOST != 0 && !block_failed(t->block) &&
            __atomic_load_n(t->awaited, __ATOMIC_RELAXED) == t->seen;
 }
 
