@@ -269,13 +269,15 @@ GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_split_list(
 
 /* An id by which PEs make a team without the others. One PE makes it, the program carries it to the
  * members by any means, and each of them passes it to gshmem_team_create. An id is good for one
- * team. A PE keeps 32 ids that are not used yet: with more, the oldest is no longer known. */
+ * attempt. A PE keeps 32 ids, of which those that PEs are in a call with are kept in any case: with
+ * more, the oldest is no longer known, and if all are in use, GSHMEM_ERR_STATE is returned. */
 typedef uint64_t gshmem_team_uniqueid_t;
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_get_uniqueid(gshmem_team_uniqueid_t *id);
 /* Makes the team of the n_pes PEs that pass this id, each with another number my_pe from 0 to
  * n_pes - 1 in the team. Waits for these PEs and no others; it is no barrier. They pass the same
  * n_pes and configuration. If these differ, if two PEs pass the same number, or if a PE refuses its
- * other arguments, all of them fail. config may be NULL. */
+ * other arguments, all of them fail. So they do if any PE of the job dies while one of them waits,
+ * or has died before: it could be one of them. config may be NULL. */
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_team_create(
     gshmem_team_uniqueid_t id, int n_pes, int my_pe, const gshmem_team_config_t *config,
     long config_mask, gshmem_team_t *new_team);

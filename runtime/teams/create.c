@@ -147,10 +147,11 @@ static gshmem_status_t meeting_agree(struct meeting *m, struct team **t)
         if (d.decided != ID_SLOT)
             continue;
         if (!*t && (status = create_of_seats(m, t)))
-            return status == GSHMEM_ERR_MEMORY ? meeting_fail(m, ID_NO_MEMORY, status) : status;
+            return status;
         const bool mine = slots_claim(*t, (gshmem_team_t)d.value);
         if (mine)
-            (*t)->group->made = (uint32_t)signature_mix(m->at, m->id.number);
+            (*t)->group->made = (uint32_t)signature_mix(
+                signature_mix((uint64_t)m->id.pe, (uint64_t)m->id.record), m->id.number);
         status = meeting_compare_claims(m, mine);
         d = id_decision_decode(m->decision);
         if (mine) /* it stays, too, where this PE alone does not know what was decided */
@@ -189,8 +190,7 @@ static gshmem_status_t meeting_join(struct meeting *m, uint64_t terms)
 
     if (status)
         return status;
-    if (id_decision_decode(decision).decided >= ID_MADE ||
-        id_decision_decode(decision).decided == ID_FULL)
+    if (id_decision_is_last(decision))
         return meeting_explain(decision);
     if ((status = meeting_compare_terms(m, terms)))
         return status;
@@ -223,6 +223,9 @@ gshmem_status_t gshmem_team_create(gshmem_team_uniqueid_t id, int n_pes, int my_
         status = meeting_fail(&m, ID_REFUSED, status);
     else if (!(status = meeting_join(&m, terms_of(n_pes, config, config_mask))))
         status = meeting_agree(&m, &t);
+    /* This PE's own failure, here or in an access to the record: the others do not wait for it. */
+    if (status == GSHMEM_ERR_MEMORY && !id_decision_is_last(m.decision))
+        status = meeting_fail(&m, ID_NO_MEMORY, status);
     status = meeting_leave(&m, status);
     if (status) {
         if (t && t->id == GSHMEM_TEAM_INVALID)

@@ -77,7 +77,7 @@ gshmem_status_t meeting_leave(const struct meeting *m, gshmem_status_t status)
 {
     uint64_t unused;
 
-    if (status == GSHMEM_ERR_PEER_DEAD || status == GSHMEM_ERR_ABORTED)
+    if (!m->here && (status == GSHMEM_ERR_ABORTED || network_lost(job->network, m->id.pe)))
         return status;
     const gshmem_status_t left =
         meeting_update(m, MEETING_WORD(head), GSHMEM_AMO_ADD, (uint64_t)-1, 0, &unused);
@@ -109,6 +109,16 @@ gshmem_status_t meeting_explain(uint64_t decision)
     case ID_NO_MEMORY:
         return fail(GSHMEM_ERR_MEMORY, "%s: PE %u has no memory for the team: no PE gets it", call,
                     d.value);
+    case ID_LEFT:
+        return fail(GSHMEM_ERR_PEER_DEAD,
+                    "%s: PE %u no longer waits for the team, since a PE of the job has died: no PE "
+                    "gets it",
+                    call, d.value);
+    case ID_FULL:
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s: an earlier call with this id has found no free team slot, and an id is "
+                    "good for one attempt: make another",
+                    call);
     default:
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s: a team was made with this id before: an id is good for one team", call);
@@ -162,6 +172,23 @@ static uint64_t until_next_look(uint64_t waited)
                                        : waited / 2;
 }
 
+/* This PE's wait has failed, and no member may get the team unless it was made before. Where the
+ * record cannot be reached, its PE has died, and nobody gets it. */
+static gshmem_status_t meeting_give_up(struct meeting *m, gshmem_status_t waited)
+{
+    const struct id_decision left = {(uint16_t)m->step, ID_LEFT, (uint32_t)job->pe};
+    uint64_t before = m->decision;
+    const gshmem_status_t status =
+        meeting_update(m, MEETING_WORD(decision), GSHMEM_AMO_COMPARE_SWAP, id_decision_encode(left),
+                       m->decision, &before);
+
+    if (!status && before != m->decision)
+        return meeting_take_decision(m, before);
+    if (!status)
+        m->decision = id_decision_encode(left);
+    return departures_fail_alone(call, waited, "which PEs have come for the team");
+}
+
 static gshmem_status_t meeting_await(struct meeting *m)
 {
     const uint64_t begun = clock_ns();
@@ -185,9 +212,8 @@ static gshmem_status_t meeting_await(struct meeting *m)
     wait_end(&w);
     if (status)
         return status;
-    return decision != m->decision
-               ? meeting_take_decision(m, decision)
-               : departures_fail_alone(call, waited, "which PEs have come for the team");
+    return decision != m->decision ? meeting_take_decision(m, decision)
+                                   : meeting_give_up(m, waited);
 }
 
 /* The last member to arrive decides. A PE that is no member, or has failed as one, may have ended

@@ -32,8 +32,8 @@ gshmem_status_t meeting_load(const struct meeting *m, size_t word, uint64_t *val
 
 /* While this PE is in, the record is not taken for another id. */
 gshmem_status_t meeting_enter(struct meeting *m);
-/* After the last access to the record. Without effect where its PE has failed, which the caller has
- * learnt from another access. Returns the status, or that of the update. */
+/* After the last access to the record. Without effect where its PE has failed. Returns the status,
+ * or that of the update. */
 gshmem_status_t meeting_leave(const struct meeting *m, gshmem_status_t status);
 
 /* Whether there will be no team. */

@@ -65,8 +65,7 @@ static bool record_is_over(struct id_record *r, uint32_t number)
 {
     const uint64_t decision = atomic_load_explicit(&r->decision, memory_order_relaxed);
 
-    return number == 0 || id_decision_decode(decision).decided >= ID_MADE ||
-           id_decision_decode(decision).decided == ID_FULL;
+    return number == 0 || id_decision_is_last(decision);
 }
 
 /* Takes the record for another id, unless a PE is in a call with the present one: from then on no

@@ -38,7 +38,8 @@ enum id_decided {
     ID_TERMS,    /* it has passed another size or configuration than the PE before it */
     ID_SEAT,     /* its number in the team was taken */
     ID_REFUSED,  /* its other arguments were refused */
-    ID_NO_MEMORY /* it has no memory for the team */
+    ID_NO_MEMORY, /* it has no memory for the team */
+    ID_LEFT       /* its wait has failed, since a PE of the job has died */
 };
 
 /* What the last member to arrive at a step has decided; or why there is no team. */
@@ -56,6 +57,14 @@ static inline uint64_t id_decision_encode(struct id_decision d)
 static inline struct id_decision id_decision_decode(uint64_t word)
 {
     return (struct id_decision){(uint16_t)(word >> 48), (uint8_t)(word >> 32), (uint32_t)word};
+}
+
+/* The id is used up. */
+static inline bool id_decision_is_last(uint64_t word)
+{
+    const unsigned decided = id_decision_decode(word).decided;
+
+    return decided >= ID_MADE || decided == ID_FULL;
 }
 
 /* What an id names. */

@@ -49,6 +49,13 @@ static void try_by_id(const gshmem_team_uniqueid_t *ids, int n)
                     GSHMEM_ERR_PEER_DEAD, "gshmem_team_create");
         CHECK_EQ(team, GSHMEM_TEAM_INVALID);
     }
+    for (int i = 0; i < 40; i++) { /* more than there are records: none is lost by a failure */
+        gshmem_team_uniqueid_t id;
+        CHECK_OK(gshmem_team_get_uniqueid(&id));
+        CHECK_EQ(gshmem_team_create(id, 2, 0, NULL, 0, &team), GSHMEM_ERR_PEER_DEAD);
+        CHECK_FAILS(gshmem_team_create(id, 2, 1, NULL, 0, &team), GSHMEM_ERR_PEER_DEAD,
+                    "no longer waits");
+    }
 }
 
 static void be(int pe, int n, const gshmem_uniqueid_t *uid)
