@@ -172,24 +172,22 @@ static __attribute__((format(printf, 2, 3), cold)) void write_failure(bool alike
 
 static _Thread_local bool without_failures;
 
-void log_without_failures(bool without)
-{
-    without_failures = without;
-}
-
 enum { SPARSE_FIRST = 8 };
 
-bool log_sparse_is_due(const struct log_sparse *s)
+bool log_sparse_begin(const struct log_sparse *s)
 {
     const uint32_t next = atomic_load_explicit(&s->happened, memory_order_relaxed) + 1;
 
-    return next <= SPARSE_FIRST || (next & (next - 1)) == 0;
+    without_failures = next > SPARSE_FIRST && (next & (next - 1)) != 0;
+    return !without_failures;
 }
 
-void log_sparse_happened(struct log_sparse *s, const char *what)
+void log_sparse_end(struct log_sparse *s, bool happened, const char *what)
 {
+    without_failures = false;
+    if (!happened)
+        return;
     const uint32_t n = atomic_fetch_add_explicit(&s->happened, 1, memory_order_relaxed) + 1;
-
     if (what && n == SPARSE_FIRST)
         log_error("further %s have no line, but for number %u, %u and so on", what, 2 * n, 4 * n);
     else if (what && n > SPARSE_FIRST && (n & (n - 1)) == 0)

@@ -66,11 +66,10 @@ gshmem_status_t fail_handled(gshmem_status_t status, const char *format, ...)
 struct log_sparse {
     _Atomic uint32_t happened;
 };
-bool log_sparse_is_due(const struct log_sparse *s); /* whether the next one has a line */
-/* what: NULL, or what a line says that others have none ("failed calls"). */
-void log_sparse_happened(struct log_sparse *s, const char *what);
-/* Failures of this thread have no line until it is called with false. */
-void log_without_failures(bool without);
+/* Around what may fail: in between, failures of this thread have a line only if it is due. what:
+ * NULL, or what a line says that others have none ("failed calls"). begin returns whether it is. */
+bool log_sparse_begin(const struct log_sparse *s);
+void log_sparse_end(struct log_sparse *s, bool happened, const char *what);
 
 /* The same without the line: for a failure that every PE sees and one of them logs. */
 gshmem_status_t fail_silently(gshmem_status_t status, const char *format, ...)

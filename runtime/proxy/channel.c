@@ -105,11 +105,10 @@ static void channel_end(struct passage *p, gshmem_status_t status)
 static __attribute__((noinline)) void land_and_tell(struct passage *p, gshmem_status_t status)
 {
     if (status && p->raises) {
-        log_without_failures(!log_sparse_is_due(&kernel_failures));
+        log_sparse_begin(&kernel_failures);
         fail(status, "%s in a kernel with PE %d: %s", command_name(p), command_pe(p),
              gshmem_status_text(status));
-        log_without_failures(false);
-        log_sparse_happened(&kernel_failures, failed_calls);
+        log_sparse_end(&kernel_failures, true, failed_calls);
     }
     channel_end(p, status);
 }
@@ -275,10 +274,9 @@ static void raise_given(struct passage *p, gshmem_status_t status)
 {
     const struct proxy_way *way = p->channel->way;
 
-    log_without_failures(!log_sparse_is_due(&kernel_raises));
+    log_sparse_begin(&kernel_raises);
     fail(status, "a call in a kernel failed: %s", gshmem_status_text(status));
-    log_without_failures(false);
-    log_sparse_happened(&kernel_raises, NULL);
+    log_sparse_end(&kernel_raises, true, NULL);
     way->raise(way->context, status, &p->answer);
     p->landed = true;
 }
@@ -328,14 +326,12 @@ static enum step pass_fence(struct proxy_channel *c, const struct gshmem_command
 static enum step take_check(struct proxy_channel *c, const struct gshmem_command *check,
                             struct passage *p)
 {
-    log_without_failures(!log_sparse_is_due(&kernel_failures));
+    log_sparse_begin(&kernel_failures);
     const gshmem_status_t status = command_check(check, c->way);
-    log_without_failures(false);
+    log_sparse_end(&kernel_failures, status && status != TRANSPORT_FULL, failed_calls);
 
     if (status == TRANSPORT_FULL)
         return STEP_FULL;
-    if (status)
-        log_sparse_happened(&kernel_failures, failed_calls);
     c->taken += p->slots;
     channel_end(p, status);
     return STEP_TAKEN;
@@ -403,14 +399,14 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
         return take_question(c, p);
     if (first.kind == GSHMEM_COMMAND_SESSION && !first.more)
         return take_session(c, &first, p);
-    log_without_failures(!log_sparse_is_due(&kernel_failures));
+    log_sparse_begin(&kernel_failures);
     gshmem_status_t status =
         first.more && !pair
             ? fail(GSHMEM_ERR_ARGUMENT,
                    "%s in a kernel: its command has a second part that does not belong to it",
                    command_name(p))
             : command_translate(&first, pair ? &second : NULL, c->way, p, &request);
-    log_without_failures(false);
+    log_sparse_end(&kernel_failures, status && status != TRANSPORT_FULL, failed_calls);
     if (status == TRANSPORT_FULL)
         return STEP_FULL;
     if (!status) {
@@ -428,7 +424,6 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
         if (status)
             channel_land(p, status);
     } else {
-        log_sparse_happened(&kernel_failures, failed_calls);
         channel_end(p, status);
     }
     c->taken += p->slots;

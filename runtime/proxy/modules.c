@@ -153,7 +153,7 @@ void gshmem_device_say_where(const char *where)
 {
     static struct log_sparse places;
 
-    if (log_sparse_is_due(&places))
+    if (log_sparse_begin(&places))
         log_error("a call that failed was made in %s", where);
-    log_sparse_happened(&places, NULL);
+    log_sparse_end(&places, true, NULL);
 }
