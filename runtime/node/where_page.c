@@ -187,6 +187,7 @@ struct where_wait *where_page_claim(struct node *node, const char *call, uint64_
     w->kind = WHERE_UNKNOWN;
     w->tid = of_stream ? -own_number() : own_number();
     w->team = w->segment = -1;
+    w->round = 0;
     w->peers = 0;
     w->at = 0;
     w->frames = 0;

@@ -87,6 +87,7 @@ static struct where_wait *begin_record(struct node *node, const char *key, const
     w->peers = 0;
     w->at = 0;
     w->segment = w->team = -1;
+    w->round = 0;
     w->kind = WHERE_NETWORK;
     w->frames = 0;
     snprintf(w->call, sizeof w->call, "%s", call);
@@ -157,6 +158,7 @@ static void show_round(struct job *j, gshmem_team_t team, uint64_t round)
     if (w) {
         snprintf(w->text, sizeof w->text, "%s", key);
         show_team(w, team);
+        w->round = round;
         where_write_end(w);
     }
     pthread_mutex_unlock(&lock);

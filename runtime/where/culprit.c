@@ -14,11 +14,14 @@
 
 #include "runtime/where/where.h"
 
-/* A member has arrived if it waits in a collective of the same team. */
+/* A member has arrived if it waits in a collective of the same team, and not in an earlier round:
+ * a kernel's record outlives its wait, in a PE that is stopped for as long as that lasts. */
 static bool has_arrived(const struct where_pe *p, const struct where_wait *w)
 {
     for (int i = 0; i < p->n_waits; i++) {
-        if (p->waits[i].kind == WHERE_COLLECTIVE && p->waits[i].team == w->team)
+        const struct where_wait *own = &p->waits[i];
+        if (own->kind == WHERE_COLLECTIVE && own->team == w->team &&
+            (!own->round || !w->round || own->round >= w->round))
             return true;
     }
     return false;

@@ -17,7 +17,7 @@
 
 enum {
     WHERE_MAGIC = 0x6573687au,
-    WHERE_VERSION = 3, /* of all that this header and socket.h describe */
+    WHERE_VERSION = 4, /* of all that this header and socket.h describe */
     WHERE_WAITS = 32,  /* waits of one PE that are shown; more are counted */
     WHERE_OF_MAIN = 0, /* the record that is kept for the main thread, if there are many waits */
     WHERE_PEERS = 48,  /* PEs of one wait that are listed; more are counted */
@@ -59,6 +59,7 @@ struct where_wait {
     int32_t tid;     /* the thread, as the system numbers it; 0: a thread of a kernel; negative:
                         the thread -tid, which makes a call of a stream */
     int32_t team;    /* collectives; -1: none */
+    uint64_t round;  /* collectives of kernels: the team's round; 0: not known */
     uint64_t since;  /* ns of CLOCK_MONOTONIC: the end of the spin */
     uint64_t seen;   /* ns: the last refresh */
     uint64_t at;     /* the object's address in this PE; 0: none */

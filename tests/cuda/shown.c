@@ -1,5 +1,6 @@
 /* What gshmem-where says of a PE whose GPU runs a kernel that waits in a collective: for which team,
- * and who is to blame. Starts its own PEs, by fork and a unique id; PE 1 is stopped meanwhile. */
+ * and who is to blame. Starts its own PEs, by fork and a unique id. PE 1 waits in a round, is
+ * stopped right after it, and has a record of that wait for as long as it is stopped. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 enum { PES = 2, SECONDS = 30 };
 
+static const char waits[] = "in a collective in a kernel on team 0, round ";
 static char report[8192];
 
 static void ask(void)
@@ -28,7 +30,7 @@ static void ask(void)
 /* Each part may come a look later than the others. */
 static bool is_whole(void)
 {
-    return strstr(report, "in a collective in a kernel on team 0") && strstr(report, "of team 0, for PE 1") &&
+    return strstr(report, waits) && strstr(report, "of team 0, for PE 1") &&
            strstr(report, "PE 1, which is stopped");
 }
 
@@ -46,6 +48,13 @@ int main(void)
     CHECK(words);
     open_gpu();
     gshmem_stream_t s = new_stream();
+    while (child && tries++ < SECONDS && !strstr(report, waits)) {
+        sleep(1);
+        ask();
+    }
+    tries = 0;
+    if (child)
+        CHECK_HAS(report, waits);
     CHECK_OK(gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, words, words, 1));
     if (child == 0)
         raise(SIGSTOP);

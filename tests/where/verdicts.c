@@ -112,6 +112,22 @@ static void test_many_members(void)
     CHECK_HAS(last_line(), "the others wait for PE 99, which is outside of calls that wait");
 }
 
+/* PE 1 stopped soon after a round of kernels, before the record of its wait was old: it is not in
+ * the round that PE 0 waits in. A round that PE 1 is in already PE 0 does not wait for. */
+static void test_rounds(uint64_t of_stopped, bool is_missing)
+{
+    job_begin(2);
+    struct where_wait *w = wait_for(0, 0, WHERE_COLLECTIVE, "a collective in a kernel", 1);
+    w->round = 8;
+    w = wait_for(1, 0, WHERE_COLLECTIVE, "a collective in a kernel", 0);
+    w->round = of_stopped;
+    job.pe[1].state = STATE_STOPPED;
+    job_judge();
+    CHECK_EQ(strstr(report, "PE 0: in a collective in a kernel on team 7, for PE 1") != NULL,
+             is_missing);
+    CHECK_HAS(last_line(), "PE 1, which is stopped");
+}
+
 /* Every third PE, and then one that is in no order: the rest is not known, and is not made up. */
 static void test_peers(void)
 {
@@ -378,6 +394,9 @@ int main(void)
     test_slow_addr2line();
     test_peers();
     test_many_members();
+    test_rounds(7, true);
+    test_rounds(8, false);
+    test_rounds(9, false);
     test_network(WHERE_NETWORK);
     test_network(WHERE_ROOM);
     test_network_alone();
