@@ -281,6 +281,26 @@ def way_waits(program, folder):
         shutil.rmtree(folder)
 
 
+def check_named(folder, name, least):
+    """So many threads of a block have waited for that, and no wait is taken for another."""
+    drawn = picture(folder)
+    for pe in (0, 1):
+        waits = waits_of(drawn, pe, "block 0 of kernels")
+        long = [e for e in waits if e["name"] == name and e["dur"] > 10000]
+        expect(len(long) >= least and not [e for e in waits if "grid" in e["name"]], f"PE {pe}: {waits}")
+    return drawn
+
+
+def way_named(program, folder):
+    """A wait for a response slot, and those of warps for the others of their warpgroup."""
+    for way, name, least in (("ask", "an answer", 1), ("warpgroup", "warps of a warpgroup", 3)):
+        run(program, way, 2, folder)
+        drawn = check_named(folder, name, least)
+        ended = {e["args"]["ended by"] for e in slices(drawn, "wait") if e["name"] == "warps of a warpgroup"}
+        expect(ended <= {-1}, f"PEs {ended} have ended waits of a PE for its own warps")
+        shutil.rmtree(folder)
+
+
 def way_ptx(source, folder):
     """The same kernels, compiled by nvcc."""
     if not shutil.which("nvcc") and not os.path.exists(os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/bin/nvcc"):

@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include <gshmem.h>
+#include <nvshmem.h>
+#include <nvshmemx.h>
 
 #include "check.h"
 
@@ -65,6 +67,35 @@ __global__ void meet(int pe)
     gshmem_barrier_all_block();
 }
 
+/* Thread 0 has all response slots, so that thread 1 waits for one. */
+__global__ void ask(uint64_t *word, int right)
+{
+    static uint32_t tag[GSHMEM_RESPONSES];
+    const struct gshmem_device_job *job = gshmem_device_here.ctx.job;
+    uint32_t slot, t;
+
+    if (threadIdx.x == 0) {
+        while (gshmem_kernel_claim(job, &slot, &t))
+            tag[slot] = t;
+    }
+    __syncthreads();
+    if (threadIdx.x == 1) {
+        gshmem_uint64_atomic_fetch_add(word, 1, right);
+    } else {
+        compute(LATE_MS);
+        for (slot = 0; slot < GSHMEM_RESPONSES; slot++)
+            gshmem_let_go(&job->response_owner[slot], tag[slot] << 1);
+    }
+}
+
+/* The third warp of a warpgroup is late for its barrier. */
+__global__ void meet_by_warpgroup(void)
+{
+    if (threadIdx.x / 32 == 2)
+        compute(LATE_MS);
+    nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD);
+}
+
 static void compute_on_host(int ms)
 {
     const struct timespec time = {0, ms * 1000000};
@@ -91,6 +122,10 @@ int main(int argc, char **argv)
         work<<<BLOCKS, THREADS>>>(memory, memory + 16, memory + 12, n, right);
     } else if (strcmp(way, "meet") == 0) {
         meet<<<1, THREADS>>>(me);
+    } else if (strcmp(way, "ask") == 0) {
+        ask<<<1, THREADS>>>(memory, right);
+    } else if (strcmp(way, "warpgroup") == 0) {
+        meet_by_warpgroup<<<1, 128>>>();
     } else {
         wait_for_signal<<<strcmp(way, "beside") == 0 ? 2 : 1, THREADS>>>(memory, me);
         if (strcmp(way, "host") == 0)
