@@ -227,7 +227,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_strided(gshmem_ctx_t ctx, void *dest
                                                     ptrdiff_t sst, size_t block, size_t element,
                                                     size_t n, int pe)
 {
-    struct gshmem_strided s;
+    struct gshmem_strided s = {};
 
     if (n == 0 || block == 0)
         return GSHMEM_OK;
