@@ -151,11 +151,12 @@ int main(void)
     memset(blocks, 0, MOST * sizeof *blocks);
     for (int i = 0; i < MOST; i++)
         pe[i] = i;
+    test_end();
+    memset(blocks, 0, MOST * sizeof *blocks);
     for (int way = 0; way < 3; way++) {
         for (int n = 1; n <= MOST; n = n < 5 ? n + 1 : n + 4)
             try_way(way, n);
     }
-    test_end();
     free(blocks);
     free(node.control);
     return 0;
