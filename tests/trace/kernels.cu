@@ -35,7 +35,7 @@ __device__ void compute(int ms)
         __nanosleep(1000000);
 }
 
-enum { LATE_MS = 40 };
+enum { LATE_MS = 40, DEPTH_KEPT = 60, DEEP_MS = 5 };
 
 /* Thread 0 of block 0 waits for a signal that PE 0 sends late; its other threads at a barrier behind
  * that. Block 1, if there is one, computes all the time. */
@@ -96,6 +96,36 @@ __global__ void meet_by_warpgroup(void)
     nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD);
 }
 
+/* Thread 0 waits for a word that thread 1 stores late, and that it lets the host device look at for it. */
+__global__ void look(uint64_t *word)
+{
+    struct gshmem_kernel_wait w = {};
+
+    if (threadIdx.x == 1) {
+        compute(LATE_MS);
+        gshmem_store_release(word, 1);
+        return;
+    }
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_VARIABLE, word);
+    while (gshmem_load_acquire(word) == 0)
+        gshmem_kernel_wait_word(&w, gshmem_device_here.ctx.job->failure, word, 0);
+    gshmem_kernel_waited();
+}
+
+/* Ranges in ranges, more than are kept. Time passes within all that are. */
+__global__ void go_deep(int depth)
+{
+    for (int i = 0; i < depth; i++)
+        gshmem_range_push(i < DEPTH_KEPT ? "deep" : "too deep");
+    for (int i = depth; i > 0; i--) {
+        if (i == DEPTH_KEPT)
+            compute(DEEP_MS);
+        gshmem_range_pop();
+    }
+    gshmem_range_push("after");
+    gshmem_range_pop();
+}
+
 static void compute_on_host(int ms)
 {
     const struct timespec time = {0, ms * 1000000};
@@ -124,6 +154,10 @@ int main(int argc, char **argv)
         meet<<<1, THREADS>>>(me);
     } else if (strcmp(way, "ask") == 0) {
         ask<<<1, THREADS>>>(memory, right);
+    } else if (strcmp(way, "look") == 0) {
+        look<<<1, 2>>>(memory);
+    } else if (strcmp(way, "deep") == 0) {
+        go_deep<<<1, 1>>>(n);
     } else if (strcmp(way, "warpgroup") == 0) {
         meet_by_warpgroup<<<1, 128>>>();
     } else {
