@@ -96,13 +96,19 @@ __global__ void meet_by_warpgroup(void)
     nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD);
 }
 
-/* Thread 0 waits for a word that thread 1 stores late, and that it lets the host device look at for it. */
+/* Thread 0 waits for a word that thread 1 stores late, and that it lets the host device look at for it. Thread 1 lets
+ * others run a few times, as seldom as a thread that computes. */
 __global__ void look(uint64_t *word)
 {
     struct gshmem_kernel_wait w = {};
 
     if (threadIdx.x == 1) {
-        compute(LATE_MS);
+        for (int i = 0; i < 10; i++) {
+            const long long begin = clock64(); /* ns */
+            while (clock64() - begin < LATE_MS * 100000)
+                ;
+            __nanosleep(0);
+        }
         gshmem_store_release(word, 1);
         return;
     }
