@@ -294,7 +294,7 @@ def check_named(folder, name, least):
 def way_named(program, folder):
     """A wait for a response slot; those of warps for the others of their warpgroup; and of a thread that has no turn
     while its word stays."""
-    for way, name, least in (("ask", "an answer", 1), ("warpgroup", "warps of a warpgroup", 3), ("look", "wait_until", 1)):
+    for way, name, least in (("ask", "an answer", 1), ("warpgroup", "warps of a warpgroup", 3), ("look", "wait_until", 2)):
         run(program, way, 2, folder)
         drawn = check_named(folder, name, least)
         ended = {e["args"]["ended by"] for e in slices(drawn, "wait") if e["name"] == "warps of a warpgroup"}

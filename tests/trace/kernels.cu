@@ -96,7 +96,7 @@ __global__ void meet_by_warpgroup(void)
     nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD);
 }
 
-/* Thread 0 waits for a word that thread 1 stores late, and that it lets the host device look at for it. Thread 1 lets
+/* Threads 0 and 2 wait for a word that thread 1 stores late, and let the host device look at it. Thread 1 lets
  * others run a few times, as seldom as a thread that computes. */
 __global__ void look(uint64_t *word)
 {
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
     } else if (strcmp(way, "ask") == 0) {
         ask<<<1, THREADS>>>(memory, right);
     } else if (strcmp(way, "look") == 0) {
-        look<<<1, 2>>>(memory);
+        look<<<1, 3>>>(memory);
     } else if (strcmp(way, "deep") == 0) {
         go_deep<<<1, 1>>>(n);
     } else if (strcmp(way, "warpgroup") == 0) {
