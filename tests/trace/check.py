@@ -320,6 +320,12 @@ def way_deep(program, folder):
         shutil.rmtree(folder)
 
 
+def way_ending(program, folder):
+    """A thread that runs kernels does so while the job ends, and is held up as it writes into the trace."""
+    run(program, "", 1, folder)
+    expect(len(os.listdir(folder)) > 1, "there are no traces of several jobs")
+
+
 def way_ptx(source, folder):
     """The same kernels, compiled by nvcc."""
     if not shutil.which("nvcc") and not os.path.exists(os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/bin/nvcc"):
