@@ -323,7 +323,7 @@ def way_deep(program, folder):
 def way_ending(program, folder):
     """A thread that runs kernels does so while the job ends, and is held up as it writes into the trace."""
     run(program, "", 1, folder)
-    expect(len(os.listdir(folder)) > 1, "there are no traces of several jobs")
+    picture(folder)
 
 
 def way_ptx(source, folder):
