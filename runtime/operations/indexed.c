@@ -341,14 +341,34 @@ static gshmem_status_t indexed_of_pes(const struct indexed *ix)
     return status;
 }
 
-/* Before anything is moved: whether the object is symmetric, up to the largest index. It is the
- * same on all PEs, but for variables of another program: a PE that runs one is found when it has
- * its turn. */
+/* Of a variable, which a PE that runs another program does not have: on each PE. */
+static gshmem_status_t indexed_check_variable(const struct indexed *ix)
+{
+    bool *seen = calloc((size_t)ix->c->view.n_pes, sizeof *seen);
+    gshmem_status_t status = GSHMEM_OK;
+    struct location l;
+
+    if (!seen)
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for its PEs", ix->call);
+    for (size_t i = 0; i < ix->n && !status; i++) {
+        const int pe = ix->pes[i];
+        if (!seen[pe] && !indexed_reach(ix, pe))
+            status = indexed_resolve(ix, pe, &l);
+        seen[pe] = true;
+    }
+    free(seen);
+    return status;
+}
+
+/* Before anything is moved: whether the object is symmetric, up to the largest index. In the heap
+ * it is the same on all PEs. */
 static gshmem_status_t indexed_check_object(const struct indexed *ix)
 {
-    struct location l;
     const int pe = ix->pes ? ix->pes[0] : ix->pe;
+    struct location l;
 
+    if (ix->pes && (uintptr_t)ix->object - ix->c->view.heap.base >= ix->c->view.heap.bytes)
+        return indexed_check_variable(ix);
     return indexed_reach(ix, pe) ? GSHMEM_OK : indexed_resolve(ix, pe, &l);
 }
 
