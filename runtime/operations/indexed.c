@@ -341,35 +341,23 @@ static gshmem_status_t indexed_of_pes(const struct indexed *ix)
     return status;
 }
 
-/* Of a variable, which a PE that runs another program does not have: on each PE. */
-static gshmem_status_t indexed_check_variable(const struct indexed *ix)
+/* Before anything is moved: whether the object is symmetric, up to the largest index. A variable is
+ * looked up on each PE, which may run another program; without memory for that, in its turn. */
+static gshmem_status_t indexed_check_object(const struct indexed *ix)
 {
-    bool *seen = calloc((size_t)ix->c->view.n_pes, sizeof *seen);
+    const bool each = ix->pes && ix->peer != ix->c->view.heap.peer;
+    unsigned char *seen = each ? calloc((size_t)ix->c->view.n_pes, 1) : NULL;
     gshmem_status_t status = GSHMEM_OK;
     struct location l;
 
-    if (!seen)
-        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for its PEs", ix->call);
-    for (size_t i = 0; i < ix->n && !status; i++) {
-        const int pe = ix->pes[i];
-        if (!seen[pe] && !indexed_reach(ix, pe))
+    for (size_t i = 0; i < (seen ? ix->n : 1) && !status; i++) {
+        const int pe = ix->pes ? ix->pes[i] : ix->pe;
+        const bool again = seen && seen[pe]++; /* at times not: the count wraps */
+        if (!again && !indexed_reach(ix, pe))
             status = indexed_resolve(ix, pe, &l);
-        seen[pe] = true;
     }
     free(seen);
     return status;
-}
-
-/* Before anything is moved: whether the object is symmetric, up to the largest index. In the heap
- * it is the same on all PEs. */
-static gshmem_status_t indexed_check_object(const struct indexed *ix)
-{
-    const int pe = ix->pes ? ix->pes[0] : ix->pe;
-    struct location l;
-
-    if (ix->pes && (uintptr_t)ix->object - ix->c->view.heap.base >= ix->c->view.heap.bytes)
-        return indexed_check_variable(ix);
-    return indexed_reach(ix, pe) ? GSHMEM_OK : indexed_resolve(ix, pe, &l);
 }
 
 static gshmem_status_t indexed_all(const struct indexed *ix)

@@ -231,8 +231,9 @@ static gshmem_status_t put_blocks_remote(struct context *c, struct location t, c
 }
 
 /* Requests all blocks, then waits for all of them, also when a request failed half-way. */
-static gshmem_status_t get_blocks_remote(struct location t, char *dest, const struct gshmem_strided *s,
-                                         size_t n, const char *call)
+static gshmem_status_t get_blocks_remote(struct location t, char *dest,
+                                         const struct gshmem_strided *s, size_t n,
+                                         const char *call)
 {
     struct pending *pending = network_errands_begin(job->network, call);
     gshmem_status_t status = GSHMEM_OK;

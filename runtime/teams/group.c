@@ -216,7 +216,7 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 enum { MIXED = 2 };
 
 /* Whether all members have arrived, by their slots; *received: their signature, or MIXED. */
-static bool all_have_come(const struct group *g, uint32_t signature, uint32_t *received)
+static bool group_all_have_come(const struct group *g, uint32_t signature, uint32_t *received)
 {
     *received = signature;
     for (int i = 0; i < g->n; i++) {
@@ -239,7 +239,7 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
     bool known = false; /* the slots have said it */
     struct wait w;
 
-    /* release: pairs with the acquire in all_have_come */
+    /* release: pairs with the acquire in group_all_have_come */
     atomic_store_explicit(&g->sync[g->my]->note[parity].word, word_make(g, signature),
                           memory_order_release);
     wait_begin(&w, call, g->team);
@@ -258,7 +258,7 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
                (word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round) {
             if (!status) {
                 status = wait_step(&w);
-            } else if (!(known = all_have_come(g, signature, &received))) {
+            } else if (!(known = group_all_have_come(g, signature, &received))) {
                 wait_end(&w);
                 return g->broken = status;
             }

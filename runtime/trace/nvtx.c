@@ -10,8 +10,8 @@
 
 enum { RANGE_BYTES = 200 };
 
-/* The library's own domain (GSHMEM_NVTX): its calls are in the trace already. It takes no memory, as
- * its ranges must be known when there is none: gshmem_range_push makes more of them. */
+/* The library's own domain (GSHMEM_NVTX): its calls are in the trace already. It takes no memory:
+ * its ranges must be known when there is none, since gshmem_range_push makes more of them. */
 static char own_domain[] = "GSHMEM";
 
 /* Domains and strings that the program registers, by their texts, which live as long as the
