@@ -220,7 +220,7 @@ static void exit_at_once(int status)
 }
 
 /* Another PE of this node has ended the job with that status. It may not have told the launcher
- * yet, which takes a PE that leaves the job with 0 for a failure. b: NULL: there is none any more. */
+ * yet, which takes a PE that leaves the job with 0 for a failure. b: NULL if there is none left. */
 static void exit_as_given(struct bootstrap *b, int status)
 {
     if (b && status == 0)
