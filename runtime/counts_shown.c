@@ -170,12 +170,8 @@ static struct stats_sums *counts_get(struct job *j, int pe)
     const size_t bytes = stats_sums_bytes(j->n_pes);
     const uintptr_t system = map_mapped(j->map, SEGMENT_SYSTEM, pe);
     struct stats_sums *copy = malloc(bytes);
-    struct transport_request get = {.kind = TRANSPORT_GET,
-                                    .pe = pe,
-                                    .segment = SEGMENT_SYSTEM,
-                                    .offset = j->stats->shown_at,
-                                    .local = copy,
-                                    .bytes = bytes};
+    struct transport_request get = {
+        .pe = pe, .segment = SEGMENT_SYSTEM, .offset = j->stats->shown_at, .bytes = bytes};
 
     if (!copy) {
         log_warn("GSHMEM_STATS: out of memory for the counts of PE %d", pe);
@@ -183,7 +179,7 @@ static struct stats_sums *counts_get(struct job *j, int pe)
     }
     if (system) {
         memcpy(copy, (void *)(system + j->stats->shown_at), bytes);
-    } else if (network_errand(j->network, &get, "gshmem_finalize", NULL)) {
+    } else if (network_fetch(j->network, &get, copy, "gshmem_finalize")) {
         free(copy);
         return NULL;
     }

@@ -219,6 +219,15 @@ static void exit_at_once(int status)
     _exit(status);
 }
 
+/* Another PE of this node has ended the job with that status. It may not have told the launcher
+ * yet, which takes a PE that leaves the job with 0 for a failure. b: NULL if there is none left. */
+static void exit_as_given(struct bootstrap *b, int status)
+{
+    if (b && status == 0)
+        b->ops->abort(b, status, "another PE has ended the job");
+    exit_at_once(status);
+}
+
 /* The host device's, which are threads of this process, and for which the program need not wait. */
 static bool may_run_kernels(const struct job *j)
 {
@@ -277,7 +286,7 @@ void life_at_exit(int status, void *unused)
         return;
     if (status != 0 && job) {
         if (node_exit_status(job->node, &status))
-            exit_at_once(status);
+            exit_as_given(job->bootstrap, status);
         snprintf(why, sizeof why, "PE %d exited with status %d before gshmem_finalize", job->pe,
                  status);
         leave_badly(status, why);
@@ -288,10 +297,10 @@ void life_at_exit(int status, void *unused)
     pthread_mutex_lock(&job_life); /* another thread may be in gshmem_init or gshmem_finalize */
     /* the job has been ended with a status, which does not change any more */
     if (job && node_exit_status(job->node, &status))
-        exit_at_once(status);
+        exit_as_given(job->bootstrap, status);
     /* also where the job was finalized after that, and main ignores it */
     if (!job && status == 0 && life.given_status >= 0)
-        exit_at_once(life.given_status);
+        exit_as_given(life.starter, life.given_status);
     if (job && in_the_middle(job, why, sizeof why)) {
         leave_badly(1, why);
         exit_at_once(1);

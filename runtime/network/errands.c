@@ -1,6 +1,7 @@
 /* Requests that a call posts and waits for by itself, apart from those of contexts. */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/base/log.h"
 #include "runtime/job/thread.h"
@@ -57,12 +58,14 @@ gshmem_status_t network_errands_end(struct network *n, struct pending *pending,
     return status;
 }
 
-gshmem_status_t network_errand(struct network *n, struct transport_request *request,
-                               const char *call, uint64_t *value)
+/* *left: whether the wait was cut short, and the request is still in flight. */
+static gshmem_status_t errand_run(struct network *n, struct transport_request *request,
+                                  const char *call, uint64_t *value, bool *left)
 {
     struct errand *e = errand_begin(n);
     gshmem_status_t status;
 
+    *left = false;
     if (!e)
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
     request->old = value ? &e->value : NULL;
@@ -72,10 +75,36 @@ gshmem_status_t network_errand(struct network *n, struct transport_request *requ
         status = network_quiet(&e->pending, call);
     if (!status && value)
         *value = e->value;
+    *left = status && pending_any(&e->pending);
     if (!status)
         errand_end(n, e);
-    else if (!pending_any(&e->pending))
+    else if (!*left)
         free(e);
+    return status;
+}
+
+gshmem_status_t network_errand(struct network *n, struct transport_request *request,
+                               const char *call, uint64_t *value)
+{
+    bool left;
+
+    return errand_run(n, request, call, value, &left);
+}
+
+gshmem_status_t network_fetch(struct network *n, struct transport_request *get, void *to,
+                              const char *call)
+{
+    bool left;
+
+    get->kind = TRANSPORT_GET;
+    if (!(get->local = malloc(get->bytes)))
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu bytes of PE %d", call, get->bytes,
+                    get->pe);
+    const gshmem_status_t status = errand_run(n, get, call, NULL, &left);
+    if (!status)
+        memcpy(to, get->local, get->bytes);
+    if (!left) /* otherwise the response may still be written there */
+        free(get->local);
     return status;
 }
 

@@ -178,7 +178,12 @@ gshmem_status_t network_flush(struct pending *pending, const char *call);
 gshmem_status_t network_errand(struct network *n, struct transport_request *request,
                                const char *call, uint64_t *value);
 
-/* The same for a request that may fail because the PE has left: a failure is not logged. */
+/* A get into memory that the caller does not keep if the call fails: `to` is written on success,
+ * and not by a response that comes after the wait was cut short. */
+gshmem_status_t network_fetch(struct network *n, struct transport_request *get, void *to,
+                              const char *call);
+
+/* network_errand for a request that may fail because the PE has left: a failure is not logged. */
 gshmem_status_t network_remark(struct network *n, struct transport_request *request,
                                const char *call);
 

@@ -341,15 +341,23 @@ static gshmem_status_t indexed_of_pes(const struct indexed *ix)
     return status;
 }
 
-/* Before anything is moved: whether the object is symmetric, up to the largest index. It is the
- * same on all PEs, but for variables of another program: a PE that runs one is found when it has
- * its turn. */
+/* Before anything is moved: whether the object is symmetric, up to the largest index. A variable is
+ * looked up on each PE, which may run another program; without memory for that, in its turn. */
 static gshmem_status_t indexed_check_object(const struct indexed *ix)
 {
+    const bool each = ix->pes && ix->peer != ix->c->view.heap.peer;
+    unsigned char *seen = each ? calloc((size_t)ix->c->view.n_pes, 1) : NULL;
+    gshmem_status_t status = GSHMEM_OK;
     struct location l;
-    const int pe = ix->pes ? ix->pes[0] : ix->pe;
 
-    return indexed_reach(ix, pe) ? GSHMEM_OK : indexed_resolve(ix, pe, &l);
+    for (size_t i = 0; i < (seen ? ix->n : 1) && !status; i++) {
+        const int pe = ix->pes ? ix->pes[i] : ix->pe;
+        const bool again = seen && seen[pe]++; /* at times not: the count wraps */
+        if (!again && !indexed_reach(ix, pe))
+            status = indexed_resolve(ix, pe, &l);
+    }
+    free(seen);
+    return status;
 }
 
 static gshmem_status_t indexed_all(const struct indexed *ix)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gshmem.h"
+#include "gshmem/device/strided.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
@@ -182,40 +183,28 @@ static void copy_blocks(char *to, const char *from, size_t to_step, size_t from_
     }
 }
 
-struct strided {
-    size_t run;       /* bytes moved at once */
-    size_t to_step;   /* bytes from one block to the next */
-    size_t from_step;
-    size_t to_span;   /* bytes from the first byte to the last */
-    size_t from_span;
-};
-
 static gshmem_status_t check_strides(const char *call, ptrdiff_t dst, ptrdiff_t sst, size_t block,
-                                     size_t element, size_t n, struct strided *s)
+                                     size_t element, size_t n, struct gshmem_strided *s)
 {
-    size_t to_end, from_end;
-
-    if (dst < 1 || sst < 1 || (size_t)dst < block || (size_t)sst < block)
+    switch (gshmem_strided_check(dst, sst, block, element, n, s)) {
+    case GSHMEM_STRIDED_SMALL:
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s: strides are %td and %td elements; they must be at least %zu, the block",
                     call, dst, sst, block);
-    if (__builtin_mul_overflow(block, element, &s->run) ||
-        __builtin_mul_overflow((size_t)dst, element, &s->to_step) ||
-        __builtin_mul_overflow((size_t)sst, element, &s->from_step) ||
-        __builtin_mul_overflow(n - 1, s->to_step, &to_end) ||
-        __builtin_mul_overflow(n - 1, s->from_step, &from_end) ||
-        __builtin_add_overflow(to_end, s->run, &s->to_span) ||
-        __builtin_add_overflow(from_end, s->run, &s->from_span))
+    case GSHMEM_STRIDED_LARGE:
         return fail(
             GSHMEM_ERR_ARGUMENT,
             "%s: %zu blocks of %zu elements of %zu B with strides %td and %td exceed memory", call,
             n, block, element, dst, sst);
+    case GSHMEM_STRIDED_GOOD:
+        break;
+    }
     return GSHMEM_OK;
 }
 
 /* To or from the location, which is mapped, or in a device's memory. */
 static gshmem_status_t move_blocks(const struct location *t, char *to, const char *from,
-                                   const struct strided *s, size_t n)
+                                   const struct gshmem_strided *s, size_t n)
 {
     gshmem_status_t status = GSHMEM_OK;
 
@@ -229,7 +218,7 @@ static gshmem_status_t move_blocks(const struct location *t, char *to, const cha
 
 /* Block by block. Blocks that the transport copies are sent together. */
 static gshmem_status_t put_blocks_remote(struct context *c, struct location t, const char *source,
-                                       const struct strided *s, size_t n, const char *call)
+                                       const struct gshmem_strided *s, size_t n, const char *call)
 {
     gshmem_status_t status = GSHMEM_OK;
 
@@ -242,8 +231,9 @@ static gshmem_status_t put_blocks_remote(struct context *c, struct location t, c
 }
 
 /* Requests all blocks, then waits for all of them, also when a request failed half-way. */
-static gshmem_status_t get_blocks_remote(struct location t, char *dest, const struct strided *s,
-                                         size_t n, const char *call)
+static gshmem_status_t get_blocks_remote(struct location t, char *dest,
+                                         const struct gshmem_strided *s, size_t n,
+                                         const char *call)
 {
     struct pending *pending = network_errands_begin(job->network, call);
     gshmem_status_t status = GSHMEM_OK;
@@ -263,7 +253,7 @@ static gshmem_status_t rma_put_strided(const char *call, gshmem_ctx_t ctx, void 
                                        size_t block, size_t element, size_t n, int pe)
 {
     struct context *c = context_find(ctx, call);
-    struct strided s = {.to_span = 0};
+    struct gshmem_strided s = {.to_span = 0};
     gshmem_status_t status = GSHMEM_OK;
     struct location t;
 
@@ -294,7 +284,7 @@ static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *des
                                    size_t element, size_t n, int pe)
 {
     struct context *c = context_find(ctx, call);
-    struct strided s = {.to_span = 0};
+    struct gshmem_strided s = {.to_span = 0};
     gshmem_status_t status = GSHMEM_OK;
     struct location t;
 

@@ -57,10 +57,11 @@ static bool make_channel(struct device *d, struct kernel_channel *c,
         .failed_seen = &c->device->failed_seen,
     };
     kernel_trace_enter(&c->shared->tail, offsetof(struct channel_shared, done),
-                       "room in a channel");
+                       TRACE_NETWORK, "room in a channel");
     kernel_trace_enter(
         &c->shared->done,
-        offsetof(struct channel_shared, ring) - offsetof(struct channel_shared, done), "quiet");
+        offsetof(struct channel_shared, ring) - offsetof(struct channel_shared, done),
+        TRACE_NETWORK, "quiet");
     return memory_tell(d, view, &seen, sizeof seen) == GSHMEM_OK;
 }
 

@@ -16,12 +16,13 @@
 #include "runtime/teams/team.h"
 #include "runtime/trace/trace.h"
 
-/* ---- What the proxy writes ---- */
+/* ---- Memory that has a name ---- */
 
 struct awaited_memory {
     uint64_t at;
     size_t bytes;
     const char *what;
+    enum trace_awaited awaited;
 };
 
 static struct {
@@ -30,7 +31,8 @@ static struct {
     size_t n, room;
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void kernel_trace_enter(const void *at, size_t bytes, const char *what)
+void kernel_trace_enter(const void *at, size_t bytes, enum trace_awaited awaited,
+                        const char *what)
 {
     if (!trace_is_on())
         return;
@@ -46,7 +48,8 @@ void kernel_trace_enter(const void *at, size_t bytes, const char *what)
         }
     }
     if (memory.n < memory.room)
-        memory.of[memory.n++] = (struct awaited_memory){(uint64_t)(uintptr_t)at, bytes, what};
+        memory.of[memory.n++] =
+            (struct awaited_memory){(uint64_t)(uintptr_t)at, bytes, what, awaited};
     pthread_mutex_unlock(&memory.lock);
 }
 
@@ -67,18 +70,25 @@ void kernel_trace_forget(const void *at)
     pthread_mutex_unlock(&memory.lock);
 }
 
-/* NULL: the proxy does not write there. */
-static const char *written_by_proxy(uint64_t address)
+struct awaited_by {
+    enum trace_awaited awaited;
+    int only; /* the PE that is waited for; -1: any */
+    const char *what;
+};
+
+/* Whether the address is in memory that was entered, and who writes there. */
+static bool find_entered(uint64_t address, struct awaited_by *w)
 {
-    const char *what = NULL;
+    bool found = false;
 
     pthread_mutex_lock(&memory.lock);
-    for (size_t i = 0; i < memory.n && !what; i++) {
-        if (address - memory.of[i].at < memory.of[i].bytes)
-            what = memory.of[i].what;
+    for (size_t i = 0; i < memory.n && !found; i++) {
+        const struct awaited_memory *m = &memory.of[i];
+        if ((found = address - m->at < m->bytes))
+            *w = (struct awaited_by){m->awaited, -1, m->what};
     }
     pthread_mutex_unlock(&memory.lock);
-    return what;
+    return found;
 }
 
 /* ---- What is waited for ---- */
@@ -98,12 +108,6 @@ static int writer_of(const struct team *t, uint64_t in_block)
     return t->members[(t->my_pe + t->n_pes - before) % t->n_pes];
 }
 
-struct awaited_by {
-    enum trace_awaited awaited;
-    int only; /* the PE that is waited for; -1: any */
-    const char *what;
-};
-
 /* Whether others write to this address, and who. */
 static bool find_awaited(uint64_t address, struct awaited_by *w)
 {
@@ -114,11 +118,8 @@ static bool find_awaited(uint64_t address, struct awaited_by *w)
     *w = (struct awaited_by){.awaited = TRACE_VARIABLE, .only = -1, .what = "wait_until"};
     if (!j || !sync_blocks)
         return false;
-    const char *proxy = written_by_proxy(address);
-    if (proxy) {
-        *w = (struct awaited_by){TRACE_NETWORK, -1, proxy};
+    if (find_entered(address, w))
         return true;
-    }
     if (team < TEAM_MAX && j->team[team]) {
         *w = (struct awaited_by){TRACE_PEERS,
                                  writer_of(j->team[team], in_blocks % GSHMEM_DEVICE_SYNC_BYTES),

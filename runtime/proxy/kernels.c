@@ -98,9 +98,10 @@ static gshmem_status_t kernels_make(struct job *j)
     k->state.flushes = j->flushes;
     k->state.direct = !j->checked;
     context_serve_kernels(k->context, &k->state.ctx);
-    kernel_trace_enter(k->shared->response, sizeof k->shared->response, "an answer");
+    kernel_trace_enter(k->shared->response, sizeof k->shared->response, TRACE_NETWORK,
+                       "an answer");
     if (k->state.ctx.host)
-        kernel_trace_enter(k->state.ctx.host, sizeof *k->state.ctx.host, "quiet");
+        kernel_trace_enter(k->state.ctx.host, sizeof *k->state.ctx.host, TRACE_NETWORK, "quiet");
     kernel_trace_begin(kernels_sync_blocks(j));
     log_info("kernels: %lld channels of %d commands; PEs of this node are %s", (long long)channels,
              1 << CHANNEL_SLOTS_LOG2,

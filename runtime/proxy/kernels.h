@@ -73,6 +73,8 @@ void kernels_look_after(struct job *j);
 size_t kernels_system_bytes(void);
 /* The team whose block that is, for kernels; -1: none. */
 int kernels_team_of_sync(const struct job *j, const void *sync);
+/* The team whose kernels use these rounds; on the host device. */
+int kernels_team_of_rounds(const struct gshmem_device_rounds *rounds);
 const void *kernels_sync_blocks(const struct job *j); /* of all teams, by slot */
 
 #endif

@@ -28,6 +28,7 @@ static const char *const shown_call[] = {
     [GSHMEM_SHOWN_PROXY] = "an operation in a kernel, for the proxy",
     [GSHMEM_SHOWN_VARIABLE] = "a wait in a kernel",
     [GSHMEM_SHOWN_COLLECTIVE] = "a collective in a kernel",
+    [GSHMEM_SHOWN_WARPGROUP] = "a collective in a kernel",
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -110,7 +111,7 @@ void gshmem_device_show_wait(int kind, const void *object, const char *where)
     const bool first = kind & GSHMEM_SHOWN_FIRST;
 
     kind &= ~GSHMEM_SHOWN_FIRST;
-    if (!job || job_is_over(job) || kind < 0 || kind > GSHMEM_SHOWN_COLLECTIVE)
+    if (!job || job_is_over(job) || kind < 0 || kind > GSHMEM_SHOWN_WARPGROUP)
         return;
     pthread_mutex_lock(&lock);
     struct where_wait *w = begin_record(job->node, where, shown_call[kind], now);
@@ -122,6 +123,8 @@ void gshmem_device_show_wait(int kind, const void *object, const char *where)
             wait_show_object(w, object, 1);
         } else if (kind == GSHMEM_SHOWN_COLLECTIVE) {
             show_team(w, kernels_team_of_sync(job, object));
+        } else if (kind == GSHMEM_SHOWN_WARPGROUP) {
+            show_team(w, kernels_team_of_rounds(object));
         }
         show_frames(w);
         where_write_end(w);

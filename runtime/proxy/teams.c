@@ -14,6 +14,7 @@
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
 #include "runtime/node/node.h"
+#include "runtime/proxy/kernel_trace.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/parts.h"
 #include "runtime/proxy/shown.h"
@@ -141,6 +142,13 @@ struct team_of_device {
     uintptr_t table[];
 };
 
+int kernels_team_of_rounds(const struct gshmem_device_rounds *rounds)
+{
+    const char *d = (const char *)rounds - offsetof(struct team_of_device, rounds);
+
+    return ((const struct team_of_device *)(const void *)d)->team.ctx.team;
+}
+
 /* CPU threads read the job's tables, and need one of their own for the system memory of some
  * PEs. */
 static void make_tables_for_cpu(struct job *j, struct team *t, struct team_of_device *d)
@@ -195,6 +203,7 @@ bool kernels_make_team(struct job *j, struct team *t)
     if (!d || !made->failure)
         return false;
     made->rounds = &d->rounds;
+    kernel_trace_enter(made->rounds, sizeof *made->rounds, TRACE_BLOCKS, "warps of a warpgroup");
     if (j->device_heap)
         return make_tables_for_gpu(j, t, d);
     make_tables_for_cpu(j, t, d);
@@ -276,6 +285,7 @@ void kernels_free_team(struct team *t)
 {
     if (!t->kernel)
         return;
+    kernel_trace_forget(t->kernel->rounds);
     memory_free_of_device(t->kernel->device, t->kernel->view);
     memory_free_shared(t->kernel->device, t->kernel->failure);
     free(t->kernel);

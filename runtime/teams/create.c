@@ -101,10 +101,8 @@ static gshmem_status_t get_seats(const struct meeting *m, uint64_t *seat)
         memcpy(seat, (const char *)m->here + MEETING_WORD(seat), bytes);
         return GSHMEM_OK;
     }
-    get.kind = TRANSPORT_GET;
-    get.local = seat;
     get.bytes = bytes;
-    return network_errand(job->network, &get, call, NULL);
+    return network_fetch(job->network, &get, seat, call);
 }
 
 /* Once all members have arrived. */

@@ -160,16 +160,12 @@ static void departures_tell(struct job *j)
 static gshmem_status_t departures_fetch(struct job *j, int pe, size_t offset, void *to,
                                         size_t bytes, const char *call)
 {
-    struct transport_request get = {.kind = TRANSPORT_GET,
-                                    .pe = pe,
-                                    .segment = SEGMENT_SYSTEM,
-                                    .offset = offset,
-                                    .local = to,
-                                    .bytes = bytes};
+    struct transport_request get = {
+        .pe = pe, .segment = SEGMENT_SYSTEM, .offset = offset, .bytes = bytes};
     gshmem_status_t status;
 
     this_thread.unheeded = true;
-    status = network_errand(j->network, &get, call, NULL);
+    status = network_fetch(j->network, &get, to, call);
     this_thread.unheeded = false;
     return status;
 }

@@ -169,8 +169,8 @@ static inline uint64_t word_make(const struct group *g, uint32_t signature)
  * One cache line travels between each pair, all at the same time. That is the least possible where
  * each member has a CPU and there are few members.
  *
- * Here and below, a failure is followed by one more poll: if a member leaves the job after a round
- * that all have reached, the round has succeeded. */
+ * A failure is followed by one more poll: if a member dies after a round that all have reached, the
+ * round has succeeded. */
 
 gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 {
@@ -207,25 +207,46 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 /* ---- Dissemination: in step s each member notifies the one 2^s after it ----
  *
  * The latency is that of log2(n) lines one after another, instead of n at once. A notification
- * contains the signature, or MIXED if the sender has received two different ones. */
+ * contains the signature, or MIXED if the sender has received two different ones.
+ *
+ * A member that has ended the round knows that all have reached it, and not that all were notified
+ * of that. If it dies then, another's notification may not come. Therefore a failure is followed by
+ * a look at all slots: if all members have arrived, they say what the notifications would say. */
 
 enum { MIXED = 2 };
+
+/* Whether all members have arrived, by their slots; *received: their signature, or MIXED. */
+static bool group_all_have_come(const struct group *g, uint32_t signature, uint32_t *received)
+{
+    *received = signature;
+    for (int i = 0; i < g->n; i++) {
+        /* acquire: pairs with the release in meet_dissemination, for the rest of the slot */
+        const uint64_t word =
+            atomic_load_explicit(&g->sync[i]->note[g->round & 1].word, memory_order_acquire);
+        if (word >> 32 != g->round)
+            return false;
+        if ((uint32_t)word != signature)
+            *received = MIXED;
+    }
+    return true;
+}
 
 gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call)
 {
     unsigned int parity = g->round & 1;
     uint32_t received = signature;
     gshmem_status_t status = GSHMEM_OK;
+    bool known = false; /* the slots have said it */
     struct wait w;
 
-    /* relaxed: published, with the rest of the slot, by the release below */
+    /* release: pairs with the acquire in group_all_have_come */
     atomic_store_explicit(&g->sync[g->my]->note[parity].word, word_make(g, signature),
-                          memory_order_relaxed);
+                          memory_order_release);
     wait_begin(&w, call, g->team);
     for (int step = 0, distance = 1; distance < g->n; step++, distance *= 2) {
         int to = g->my + distance < g->n ? g->my + distance : g->my + distance - g->n;
         _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[parity];
-        uint64_t word;
+        uint64_t word = 0;
 
         /* release: pairs with the acquire below in `to`. Together with the steps before it, it
          * publishes all slots of which this member was notified, so that at the end every slot is
@@ -233,14 +254,16 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
         atomic_store_explicit(&g->sync[to]->step[step].word[parity], word_make(g, received),
                               memory_order_release);
         /* acquire: pairs with the release above */
-        while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round) {
-            if (status) {
+        while (!known &&
+               (word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round) {
+            if (!status) {
+                status = wait_step(&w);
+            } else if (!(known = group_all_have_come(g, signature, &received))) {
                 wait_end(&w);
                 return g->broken = status;
             }
-            status = wait_step(&w);
         }
-        if ((uint32_t)word != received)
+        if (!known && (uint32_t)word != received)
             received = MIXED;
     }
     wait_end(&w);

@@ -10,22 +10,15 @@
 
 enum { RANGE_BYTES = 200 };
 
-/* Domains and strings that the program registers. Handles live as long as the process. */
-struct nvtx_name {
-    bool is_of_gshmem; /* the library's own domain (GSHMEM_NVTX): its calls are in the trace */
-    char text[];
-};
+/* The library's own domain (GSHMEM_NVTX): its calls are in the trace already. It takes no memory:
+ * its ranges must be known when there is none, since gshmem_range_push makes more of them. */
+static char own_domain[] = "GSHMEM";
 
-static struct nvtx_name *nvtx_name(const char *text)
+/* Domains and strings that the program registers, by their texts, which live as long as the
+ * process. Without memory a domain is the default one, and a string has no name. */
+static char *nvtx_name(const char *text)
 {
-    const size_t bytes = strlen(text ? text : "") + 1;
-    struct nvtx_name *n = malloc(sizeof *n + bytes);
-
-    if (n) {
-        memcpy(n->text, text ? text : "", bytes);
-        n->is_of_gshmem = strcmp(n->text, "GSHMEM") == 0;
-    }
-    return n;
+    return strcmp(text ? text : "", own_domain) == 0 ? own_domain : strdup(text ? text : "");
 }
 
 static void nvtx_narrow(char *text, const wchar_t *wide)
@@ -39,9 +32,7 @@ static void nvtx_narrow(char *text, const wchar_t *wide)
 
 static bool nvtx_is_ours(nvtxDomainHandle_t domain)
 {
-    const struct nvtx_name *n = (const struct nvtx_name *)domain;
-
-    return n && n->is_of_gshmem;
+    return (const char *)domain == own_domain;
 }
 
 /* ---- What the header calls ---- */
@@ -68,16 +59,13 @@ static int nvtx_push_wide(const wchar_t *name)
 
 static int nvtx_push_event(const nvtxEventAttributes_t *event)
 {
-    const struct nvtx_name *registered;
-
     switch (event ? event->messageType : NVTX_MESSAGE_UNKNOWN) {
     case NVTX_MESSAGE_TYPE_ASCII:
         return nvtx_push(event->message.ascii);
     case NVTX_MESSAGE_TYPE_UNICODE:
         return nvtx_push_wide(event->message.unicode);
     case NVTX_MESSAGE_TYPE_REGISTERED:
-        registered = (const struct nvtx_name *)event->message.registered;
-        return nvtx_push(registered ? registered->text : NULL);
+        return nvtx_push((const char *)event->message.registered);
     default:
         return nvtx_push(NULL);
     }

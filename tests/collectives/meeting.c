@@ -2,7 +2,7 @@
  *
  * Each round carries a number from each member; everyone checks everyone's. Members come with skew,
  * and sometimes with different signatures, which all must notice. At the hub each pair of members
- * is told of one another once, to the later one. */
+ * is told of one another once, to the later one. If the job ends, a round that all have reached has succeeded. */
 #include <pthread.h>
 #include <stdint.h>
 #include <time.h>
@@ -99,6 +99,45 @@ static void try_way(int way, int n)
     }
 }
 
+/* The round of member 0, to which the others have come, `missing` of them not, when the job ends. Where they meet by
+ * steps, nobody has notified it of the others. */
+static gshmem_status_t meet_at_end(int way, int n, int missing, bool differ)
+{
+    struct group *g = group_create(n, 0, pe, 0);
+    const uint32_t signature = signature_make(COLLECTIVE_SYNC, 1);
+
+    CHECK(g != NULL);
+    memset(blocks, 0, MOST * sizeof *blocks);
+    for (int i = 0; i < n; i++) {
+        g->sync[i] = &blocks[i];
+        if (i > 0 && i < n - missing)
+            blocks[i].note[(g->round + 1) & 1].word = (uint64_t)(g->round + 1) << 32 | signature;
+    }
+    if (differ)
+        blocks[1].note[(g->round + 1) & 1].word ^= 64;
+    g->meet = ways[way].meet;
+    atomic_store(&job->node->control->aborted, 1);
+    const gshmem_status_t status = group_meet(g, signature, "meeting");
+    atomic_store(&job->node->control->aborted, 0);
+    for (int step = 0, i = 1; ways[way].meet == meet_dissemination && i < n && missing == 0; step++, i *= 2)
+        CHECK_EQ(blocks[i].step[step].word[g->round & 1] >> 32, g->round); /* it still notifies the others */
+    CHECK_EQ(g->broken, status == GSHMEM_ERR_ABORTED ? status : GSHMEM_OK);
+    group_destroy(g);
+    return status;
+}
+
+/* A round that all have reached has succeeded, also if one of them has died since. */
+static void test_end(void)
+{
+    for (int way = 0; way < 2; way++) {
+        for (int n = 2; n <= MOST; n++) {
+            CHECK_EQ(meet_at_end(way, n, 0, false), GSHMEM_OK);
+            CHECK_EQ(meet_at_end(way, n, 0, true), GSHMEM_ERR_MISMATCH);
+            CHECK_EQ(meet_at_end(way, n, 1, false), GSHMEM_ERR_ABORTED);
+        }
+    }
+}
+
 int main(void)
 {
     static struct node node;
@@ -112,6 +151,8 @@ int main(void)
     memset(blocks, 0, MOST * sizeof *blocks);
     for (int i = 0; i < MOST; i++)
         pe[i] = i;
+    test_end();
+    memset(blocks, 0, MOST * sizeof *blocks);
     for (int way = 0; way < 3; way++) {
         for (int n = 1; n <= MOST; n = n < 5 ? n + 1 : n + 4)
             try_way(way, n);

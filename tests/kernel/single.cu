@@ -186,6 +186,13 @@ __global__ void by_memory(char *dest, const char *source, int pe, struct found *
     EXPECT(found, gshmem_ctx_ibputmem(ctx, dest + 100, source, 4, 2, 2, 3, 10, pe), GSHMEM_OK);
     EXPECT(found, gshmem_ctx_iputmem(ctx, dest, source, 0, 1, 1, 1, pe), GSHMEM_ERR_ARGUMENT);
     EXPECT(found, gshmem_ctx_ibputmem(ctx, dest, source, 1, 2, 2, 1, 1, pe), GSHMEM_ERR_ARGUMENT);
+    /* strides and counts whose products are small again, beyond the largest address */
+    const ptrdiff_t quarter = (ptrdiff_t)1 << 62;
+    EXPECT(found, gshmem_ctx_iputmem(ctx, dest, source, quarter + 1, 1, 4, 2, pe), GSHMEM_ERR_ARGUMENT);
+    EXPECT(found, gshmem_ctx_igetmem(ctx, dest, source, 1, quarter + 1, 4, 2, pe), GSHMEM_ERR_ARGUMENT);
+    EXPECT(found, gshmem_ctx_iputmem(ctx, dest, source, quarter, 1, 1, 5, pe), GSHMEM_ERR_ARGUMENT);
+    EXPECT(found, gshmem_ctx_ibgetmem(ctx, dest, source, quarter, quarter, quarter, 4, 1, pe),
+           GSHMEM_ERR_ARGUMENT);
     EXPECT(found, gshmem_quiet(), GSHMEM_OK);
 }
 

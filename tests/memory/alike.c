@@ -25,6 +25,12 @@ int main(int argc, char **argv)
     else
         CHECK_FAILS(gshmem_putmem(&first, &value, sizeof value, other), GSHMEM_ERR_NOT_SYMMETRIC,
                     "runs another program");
+    /* of a call with both PEs nothing is moved, also not to the one that has the variable */
+    const int pes[] = {gshmem_my_pe(), other}, values[] = {8, 8};
+    const size_t index[] = {0, 0};
+    if (argc == 1)
+        CHECK_FAILS(gshmem_int_ixput_pes(&first, values, index, pes, 2), GSHMEM_ERR_NOT_SYMMETRIC,
+                    "runs another program");
     CHECK_OK(gshmem_barrier_all());
     CHECK_EQ(first, argc > 1 ? 7 : 1);
     CHECK_EQ(second, 2);

@@ -281,6 +281,51 @@ def way_waits(program, folder):
         shutil.rmtree(folder)
 
 
+def check_named(folder, name, least):
+    """So many threads of a block have waited for that, and no wait is taken for another."""
+    drawn = picture(folder)
+    for pe in (0, 1):
+        waits = waits_of(drawn, pe, "block 0 of kernels")
+        long = [e for e in waits if e["name"] == name and e["dur"] > 10000]
+        expect(len(long) >= least and not [e for e in waits if "grid" in e["name"]], f"PE {pe}: {waits}")
+    return drawn
+
+
+def way_named(program, folder):
+    """A wait for a response slot; those of warps for the others of their warpgroup; and of a thread that has no turn
+    while its word stays."""
+    for way, name, least in (("ask", "an answer", 1), ("warpgroup", "warps of a warpgroup", 3), ("look", "wait_until", 2)):
+        run(program, way, 2, folder)
+        drawn = check_named(folder, name, least)
+        ended = {e["args"]["ended by"] for e in slices(drawn, "wait") if e["name"] == "warps of a warpgroup"}
+        expect(ended <= {-1}, f"PEs {ended} have ended waits of a PE for its own warps")
+        shutil.rmtree(folder)
+
+
+def check_deep(drawn, track):
+    """60 ranges that are kept take 5 ms, whatever number was in them; what follows is in none of them."""
+    for pe in (0, 1):
+        calls = on_track(drawn, pe, track, "call")
+        deep = [e for e in calls if e["name"] == "deep"]
+        after = one([e for e in calls if e["name"] == "after"], "ranges after the others")
+        expect(len(deep) == 60, f"PE {pe}: {len(deep)} ranges")
+        for e in deep:
+            expect(e["dur"] >= 5000 and e["ts"] + e["dur"] <= after["ts"], f"PE {pe}: {e}, {after}")
+
+
+def way_deep(program, folder):
+    for depth in (64, 300):
+        run(program, "deep", 2, folder, n=depth)
+        check_deep(picture(folder), "block 0 of kernels" if program.endswith("kernels") else "main thread")
+        shutil.rmtree(folder)
+
+
+def way_ending(program, folder):
+    """A thread that runs kernels does so while the job ends, and is held up as it writes into the trace."""
+    run(program, "", 1, folder)
+    picture(folder)
+
+
 def way_ptx(source, folder):
     """The same kernels, compiled by nvcc."""
     if not shutil.which("nvcc") and not os.path.exists(os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/bin/nvcc"):

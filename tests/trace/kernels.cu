@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include <gshmem.h>
+#include <nvshmem.h>
+#include <nvshmemx.h>
 
 #include "check.h"
 
@@ -33,7 +35,7 @@ __device__ void compute(int ms)
         __nanosleep(1000000);
 }
 
-enum { LATE_MS = 40 };
+enum { LATE_MS = 40, DEPTH_KEPT = 60, DEEP_MS = 5 };
 
 /* Thread 0 of block 0 waits for a signal that PE 0 sends late; its other threads at a barrier behind
  * that. Block 1, if there is one, computes all the time. */
@@ -65,6 +67,71 @@ __global__ void meet(int pe)
     gshmem_barrier_all_block();
 }
 
+/* Thread 0 has all response slots, so that thread 1 waits for one. */
+__global__ void ask(uint64_t *word, int right)
+{
+    static uint32_t tag[GSHMEM_RESPONSES];
+    const struct gshmem_device_job *job = gshmem_device_here.ctx.job;
+    uint32_t slot, t;
+
+    if (threadIdx.x == 0) {
+        while (gshmem_kernel_claim(job, &slot, &t))
+            tag[slot] = t;
+    }
+    __syncthreads();
+    if (threadIdx.x == 1) {
+        gshmem_uint64_atomic_fetch_add(word, 1, right);
+    } else {
+        compute(LATE_MS);
+        for (slot = 0; slot < GSHMEM_RESPONSES; slot++)
+            gshmem_let_go(&job->response_owner[slot], tag[slot] << 1);
+    }
+}
+
+/* The third warp of a warpgroup is late for its barrier. */
+__global__ void meet_by_warpgroup(void)
+{
+    if (threadIdx.x / 32 == 2)
+        compute(LATE_MS);
+    nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD);
+}
+
+/* Threads 0 and 2 wait for a word that thread 1 stores late, and let the host device look at it. Thread 1 lets
+ * others run a few times, as seldom as a thread that computes. */
+__global__ void look(uint64_t *word)
+{
+    struct gshmem_kernel_wait w = {};
+
+    if (threadIdx.x == 1) {
+        for (int i = 0; i < 10; i++) {
+            const long long begin = clock64(); /* ns */
+            while (clock64() - begin < LATE_MS * 100000)
+                ;
+            __nanosleep(0);
+        }
+        gshmem_store_release(word, 1);
+        return;
+    }
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_VARIABLE, word);
+    while (gshmem_load_acquire(word) == 0)
+        gshmem_kernel_wait_word(&w, gshmem_device_here.ctx.job->failure, word, 0);
+    gshmem_kernel_waited();
+}
+
+/* Ranges in ranges, more than are kept. Time passes within all that are. */
+__global__ void go_deep(int depth)
+{
+    for (int i = 0; i < depth; i++)
+        gshmem_range_push(i < DEPTH_KEPT ? "deep" : "too deep");
+    for (int i = depth; i > 0; i--) {
+        if (i == DEPTH_KEPT)
+            compute(DEEP_MS);
+        gshmem_range_pop();
+    }
+    gshmem_range_push("after");
+    gshmem_range_pop();
+}
+
 static void compute_on_host(int ms)
 {
     const struct timespec time = {0, ms * 1000000};
@@ -91,6 +158,14 @@ int main(int argc, char **argv)
         work<<<BLOCKS, THREADS>>>(memory, memory + 16, memory + 12, n, right);
     } else if (strcmp(way, "meet") == 0) {
         meet<<<1, THREADS>>>(me);
+    } else if (strcmp(way, "ask") == 0) {
+        ask<<<1, THREADS>>>(memory, right);
+    } else if (strcmp(way, "look") == 0) {
+        look<<<1, 3>>>(memory);
+    } else if (strcmp(way, "deep") == 0) {
+        go_deep<<<1, 1>>>(n);
+    } else if (strcmp(way, "warpgroup") == 0) {
+        meet_by_warpgroup<<<1, 128>>>();
     } else {
         wait_for_signal<<<strcmp(way, "beside") == 0 ? 2 : 1, THREADS>>>(memory, me);
         if (strcmp(way, "host") == 0)

@@ -143,6 +143,20 @@ static void way_long(int n)
     }
 }
 
+/* Ranges in ranges, more than are kept. Time passes within all that are. */
+static void way_deep(int n)
+{
+    for (int i = 0; i < n; i++)
+        gshmem_range_push(i < 60 ? "deep" : "too deep");
+    for (int i = n; i > 0; i--) {
+        if (i == 60)
+            compute(5);
+        gshmem_range_pop();
+    }
+    gshmem_range_push("after");
+    gshmem_range_pop();
+}
+
 static void way_many(int n)
 {
     for (int i = 0; i < n; i++)
@@ -178,7 +192,7 @@ static const struct {
     {"reduce", way_reduce},         {"back", way_back},   {"alone", way_alone},
     {"killed", way_killed},         {"many", way_many},   {"forked", way_forked},
     {"long", way_long},             {"teams", way_teams},
-    {"away", way_away},
+    {"away", way_away},             {"deep", way_deep},
 };
 
 int main(int argc, char **argv)

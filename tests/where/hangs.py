@@ -49,6 +49,8 @@ WAYS = {
     "thread": (r"wait for PE 1, which waits in gshmem_set_lock: another thread of this PE has it", r"PE 1: in gshmem_set_lock, the lock lock, another thread of this PE has it"),
     "kernel_wait": (r"only PE 1 can make the update.*loop_for_ever", r"kernel kernel_that_waits, block \(0,0,0\)"),
     "kernel_meet": (OUTSIDE + r".*loop_for_ever", r"in a collective in a kernel on team 0, kernel kernel_that_meets"),
+    "kernel_warps": (OUTSIDE + r".*loop_for_ever", r"in a collective in a kernel on team 0, kernel kernel_of_warps, "
+                                                  r"block \(0,0,0\), thread \(32,0,0\)"),
     "kernel_over": (OUTSIDE + r".*sleep_for_ever", r"PE 1: outside of calls that wait, sleeping"),
     "kernel_loop": (r"PE 1 waits in a wait in a kernel for an update that no other PE is left to make; beside it, a "
                     r"thread of PE 1 runs in .*kernels.cu:\d+",

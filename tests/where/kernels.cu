@@ -9,6 +9,8 @@
 
 #include "found.h"
 #include "gshmem_device.h"
+#include "nvshmem.h"
+#include "nvshmemx.h"
 
 static volatile int go_on = 1;
 
@@ -20,6 +22,11 @@ __global__ void kernel_that_waits(uint64_t *flag)
 __global__ void kernel_that_meets(void)
 {
     gshmem_barrier_all();
+}
+
+__global__ void kernel_of_warps(void)
+{
+    nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD);
 }
 
 __global__ void kernel_that_syncs(gshmem_team_t team)
@@ -178,7 +185,9 @@ int main(int argc, char **argv)
         way_teams(me);
     if (me == 1)
         loop_for_ever();
-    if (strcmp(way, "kernel_wait") == 0)
+    if (strcmp(way, "kernel_warps") == 0)
+        kernel_of_warps<<<1, 128>>>();
+    else if (strcmp(way, "kernel_wait") == 0)
         kernel_that_waits<<<1, 2>>>(flag);
     else
         kernel_that_meets<<<1, 1>>>();

@@ -256,6 +256,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_words(
         return gshmem_kernel_without_job(gshmem_command_raises(first));
     if (!on)
         on = gshmem_kernel_channel(c);
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_PROXY, &c->job->response[0].answer);
     while (!answered && !status) {
         answered = gshmem_kernel_claim(c->job, &slot, &tag);
         status = answered ? gshmem_kernel_ask_by(c, on, slot, tag, n, first, second, value)

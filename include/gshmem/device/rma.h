@@ -9,6 +9,7 @@
 #include "gshmem/device/copy.h"
 #include "gshmem/device/follow.h"
 #include "gshmem/device/order.h"
+#include "gshmem/device/strided.h"
 
 /* ---- Through the proxy, by one thread ------------------------------------------------------- */
 
@@ -226,21 +227,21 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_strided(gshmem_ctx_t ctx, void *dest
                                                     ptrdiff_t sst, size_t block, size_t element,
                                                     size_t n, int pe)
 {
-    size_t to = (size_t)dst * element, from = (size_t)sst * element, run = block * element;
+    struct gshmem_strided s = {};
 
     if (n == 0 || block == 0)
         return GSHMEM_OK;
-    if (dst < 1 || sst < 1 || (size_t)dst < block || (size_t)sst < block)
+    if (gshmem_strided_check(dst, sst, block, element, n, &s) != GSHMEM_STRIDED_GOOD)
         return GSHMEM_ERR_ARGUMENT;
     if (put && !source)
         /* which logs the failure */
-        return gshmem_kernel_put<scope, false>(ctx, dest, source, run, pe);
+        return gshmem_kernel_put<scope, false>(ctx, dest, source, s.run, pe);
     if (!put && !dest)
-        return gshmem_kernel_get<scope, false>(ctx, dest, source, run, pe);
-    return put ? gshmem_kernel_put_blocks<scope>(ctx, (char *)dest, (const char *)source, to, from,
-                                                 run, n, pe)
-               : gshmem_kernel_get_blocks<scope>(ctx, (char *)dest, (const char *)source, to, from,
-                                                 run, n, pe);
+        return gshmem_kernel_get<scope, false>(ctx, dest, source, s.run, pe);
+    return put ? gshmem_kernel_put_blocks<scope>(ctx, (char *)dest, (const char *)source,
+                                                 s.to_step, s.from_step, s.run, n, pe)
+               : gshmem_kernel_get_blocks<scope>(ctx, (char *)dest, (const char *)source,
+                                                 s.to_step, s.from_step, s.run, n, pe);
 }
 
 /* ---- Signals -------------------------------------------------------------------------------- */

@@ -142,7 +142,12 @@ struct gshmem_device_state {
 };
 
 /* What a wait in a kernel is for. */
-enum gshmem_shown { GSHMEM_SHOWN_PROXY, GSHMEM_SHOWN_VARIABLE, GSHMEM_SHOWN_COLLECTIVE };
+enum gshmem_shown {
+    GSHMEM_SHOWN_PROXY,
+    GSHMEM_SHOWN_VARIABLE,
+    GSHMEM_SHOWN_COLLECTIVE,
+    GSHMEM_SHOWN_WARPGROUP, /* for the other warps of a call by a warpgroup */
+};
 /* Added to it the first time that a wait shows itself. */
 #define GSHMEM_SHOWN_FIRST 16
 
@@ -181,8 +186,8 @@ GSHMEM_API void gshmem_device_trace_post(const uint64_t *tail, uint64_t end, uns
  * which kernel, block and thread called. */
 GSHMEM_API void gshmem_device_say_where(const char *where);
 /* Shows a long wait in a kernel of the host device to gshmem-where. kind: an enum gshmem_shown,
- * perhaps with GSHMEM_SHOWN_FIRST; object: the variable, or a word of the team's
- * gshmem_device_sync; where: which kernel, block and thread. */
+ * perhaps with GSHMEM_SHOWN_FIRST; object: the variable, a word of the team's
+ * gshmem_device_sync, or its gshmem_device_rounds; where: which kernel, block and thread. */
 GSHMEM_API void gshmem_device_show_wait(int kind, const void *object, const char *where);
 /* For a call in a kernel of the host device while there is no job: logs that, once. */
 GSHMEM_API void gshmem_device_without_job(const char *where, int raises);

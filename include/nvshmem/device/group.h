@@ -19,6 +19,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t nvshmem_warpgroup_barrier(const struct gshmem
     struct gshmem_kernel_wait w = {};
     uint64_t left;
 
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_WARPGROUP, r);
     /* release, and acquire below: the first thread passes on what all warps have done before */
     gshmem_add_release(&r->arrived, 1);
     if (gshmem_kernel_thread() % NVSHMEM_WARPGROUP == 0) {
