@@ -387,20 +387,18 @@ inline void atomic_thread_fence(memory_order order)
     ::cuda::atomic_thread_fence(order);
 }
 
-#define GSHMEM_HOST_ATOMIC_NAME(type, name) typedef ::cuda::atomic<type> atomic_##name;
-GSHMEM_HOST_ATOMIC_NAME(bool, bool)
-GSHMEM_HOST_ATOMIC_NAME(char, char)
-GSHMEM_HOST_ATOMIC_NAME(signed char, schar)
-GSHMEM_HOST_ATOMIC_NAME(unsigned char, uchar)
-GSHMEM_HOST_ATOMIC_NAME(short, short)
-GSHMEM_HOST_ATOMIC_NAME(unsigned short, ushort)
-GSHMEM_HOST_ATOMIC_NAME(int, int)
-GSHMEM_HOST_ATOMIC_NAME(unsigned, uint)
-GSHMEM_HOST_ATOMIC_NAME(long, long)
-GSHMEM_HOST_ATOMIC_NAME(unsigned long, ulong)
-GSHMEM_HOST_ATOMIC_NAME(long long, llong)
-GSHMEM_HOST_ATOMIC_NAME(unsigned long long, ullong)
-#undef GSHMEM_HOST_ATOMIC_NAME
+typedef ::cuda::atomic<bool> atomic_bool;
+typedef ::cuda::atomic<char> atomic_char;
+typedef ::cuda::atomic<signed char> atomic_schar;
+typedef ::cuda::atomic<unsigned char> atomic_uchar;
+typedef ::cuda::atomic<short> atomic_short;
+typedef ::cuda::atomic<unsigned short> atomic_ushort;
+typedef ::cuda::atomic<int> atomic_int;
+typedef ::cuda::atomic<unsigned> atomic_uint;
+typedef ::cuda::atomic<long> atomic_long;
+typedef ::cuda::atomic<unsigned long> atomic_ulong;
+typedef ::cuda::atomic<long long> atomic_llong;
+typedef ::cuda::atomic<unsigned long long> atomic_ullong;
 
 /* As an atomic<bool>; false at the beginning where it was initialized. */
 struct atomic_flag {
