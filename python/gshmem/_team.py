@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Iterable
 import numpy as np
 
 from ._job import collective, require, state
-from ._library import ArgumentError, DtypeError, GshmemError, StateError, lib
+from ._library import ArgumentError, DtypeError, GshmemError, StateError, check, lib
 from ._memory import data_of, pe_of, symmetric
 from ._transfer import complete
 
 # fmt: off
 __all__ = [
     "NODE", "SHARED", "WORLD", "Team", "alltoall", "alltoalls", "barrier", "broadcast",
-    "collect", "exscan", "fcollect", "inscan", "reduce", "reducescatter", "sync",
+    "collect", "exscan", "fcollect", "inscan", "reduce", "reducescatter", "sync", "team_create",
+    "team_unique_id",
 ]
 # fmt: on
 INVALID = -1
@@ -319,6 +320,38 @@ class Team:
 
 
 WORLD, SHARED, NODE = Team(0), Team(1), Team(2)
+
+
+def team_unique_id() -> int:
+    """An id for team_create, good for one team: one PE makes it, and the program carries it to the
+    members."""
+    require("team_unique_id")
+    uid = ctypes.c_uint64()
+    check(lib.gshmem_team_get_uniqueid(ctypes.addressof(uid)))
+    return uid.value
+
+
+def team_create(uid: int, n_pes: int, my_pe: int) -> Team:
+    """The team of the n_pes PEs that pass this id, each with another number my_pe in the team.
+    Waits for these PEs and no others."""
+    require("team_create")
+    if not 0 <= uid < 2**64:
+        raise ArgumentError(f"team_create: {uid} is no id, which has 64 bits")
+    for number in (n_pes, my_pe):
+        if not -(2**31) <= number < 2**31:
+            raise ArgumentError(f"team_create: {number} is out of range")
+    new = ctypes.c_int32(INVALID)
+    collective(
+        "team_create",
+        lib.gshmem_team_create,
+        uid,
+        n_pes,
+        my_pe,
+        None,
+        0,
+        ctypes.addressof(new),
+    )
+    return Team(new.value, state.job)
 
 
 class _World:

@@ -80,7 +80,7 @@ PROGRAMS = [
     *[example(f"irregular/{name}") for name in ["bfs", "gather", "histogram", "kmers", "pagerank", "permutation",
                                                 "sssp", "toposort", "transpose", "triangles"]],
     example("nccl", package="nccl", own_gpu=True),
-    *[device(name) for name in ["arithmetic", "atomics", "block", "copies", "copy", "graphs", "groups",
+    *[device(name) for name in ["arithmetic", "atomics", "block", "copies", "copy", "cub", "cuda_atomic", "graphs", "groups",
                                 "launch", "odd", "runtime", "small", "spin", "streams", "together", "warp"]],
 ]
 

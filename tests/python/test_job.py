@@ -175,6 +175,29 @@ def test_teams(me, n):
     row.destroy(), column.destroy(), a.free()
 
 
+def test_a_team_by_an_id(me, n):
+    """Of all PEs but the first, in reverse; the first makes the id, and is in no call meanwhile."""
+    mail, a = gshmem.zeros(1, np.uint64), gshmem.full(2, float(me))
+    if me == 0:
+        uid = gshmem.team_unique_id()
+        assert uid != gshmem.team_unique_id() and 0 < uid < 2**64
+        for pe in range(1, n):
+            gshmem.put(mail, np.array([uid], np.uint64), pe)
+    gshmem.barrier()
+    if me > 0:
+        with gshmem.team_create(int(mail[0]), n - 1, n - 1 - me) as team:
+            assert (team.my_pe, team.n_pes, team.translate(0)) == (n - 1 - me, n - 1, n - 1)
+            team.reduce(a, a)
+            assert (a == sum(range(1, n))).all()
+    for uid, size, number in ((0, 1, 0), (2**64, 1, 0), (1, 2**31, 0), (1, 1, -(2**31) - 1)):
+        with pytest.raises(gshmem.ArgumentError, match="team_create"):
+            gshmem.team_create(uid, size, number)
+    with pytest.raises(gshmem.ArgumentError, match="team_create"):
+        gshmem.team_create(gshmem.team_unique_id(), 2, 2)
+    gshmem.barrier()
+    mail.free(), a.free()
+
+
 def test_waits(me, n):
     right = (me + 1) % n
     for dtype in ("int16", "uint16", "int32", "uint32", "int64", "uint64"):

@@ -37,4 +37,17 @@
 #define CUDART_CB
 #define CUDARTAPI_CDECL
 
+/* Before a function of a library of the toolkit's: a call of it compiles, with a line that says why
+ * it will not be linked. */
+#ifdef __has_attribute
+#if __has_attribute(warning)
+#define GSHMEM_HOST_NOT_LINKED(library)                                                            \
+    __attribute__((warning("the host device has no " library                                       \
+                           ": this call compiles, and does not link")))
+#endif
+#endif
+#ifndef GSHMEM_HOST_NOT_LINKED
+#define GSHMEM_HOST_NOT_LINKED(library)
+#endif
+
 #endif

@@ -1,0 +1,2 @@
+/* <cub/block/block_store.cuh> for programs built for the host device. */
+#include "../arrange.h"

@@ -1,0 +1,7 @@
+/* <cudnn.h> of a CUDA toolkit, with half and bfloat16 of the host device (toolkit.h).
+ * Programs compile with it; the library's calls do not link, and a line at each says so. */
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
+#undef CUDNNWINAPI
+#define CUDNNWINAPI GSHMEM_HOST_NOT_LINKED("cuDNN")
+#include_next <cudnn.h>
