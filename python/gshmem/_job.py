@@ -254,7 +254,8 @@ def global_exit(status: int) -> None:
 # that thread is in a C call. Waits for one's own memory and for locks are made by a helper thread,
 # while the main thread waits for it where signals are seen (`interruptible`). A collective cannot
 # be left by one PE alone: if one does not end within a second after Ctrl-C, the job ends with a
-# line (`_watch`).
+# line (`_watch`). A program that has a handler of its own for SIGINT decides itself what Ctrl-C
+# means: its handler runs when the collective ends.
 
 _abandoned: list[tuple[str, Any]] = []  # calls, and locks that are released when they end
 
@@ -341,6 +342,8 @@ def _watch(reader: socket.socket) -> None:
     while data := reader.recv(64):
         inside = state.inside
         if signal.SIGINT not in data or inside is None:
+            continue
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             continue
         end = time.monotonic() + 1
         while state.inside is inside and time.monotonic() < end:

