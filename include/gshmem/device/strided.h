@@ -24,7 +24,7 @@ enum gshmem_strided_fault {
 /* Whether a * b is larger than a size_t, in which *product is what is left of it. */
 GSHMEM_DEVICE int gshmem_multiply_wraps(size_t a, size_t b, size_t *product)
 {
-#ifdef __CUDA_ARCH__
+#if defined __CUDA_ARCH__ && defined __NVCC__
     *product = a * b;
     return __umul64hi(a, b) != 0;
 #else
