@@ -140,6 +140,7 @@ static void try_alive(void)
     const int64_t more = (bytes_of_file() - file) / here + bytes_of_process() - process;
     if (more / ALIVE > MEMORY_MOST)
         CHECK_FAIL("a team takes %lld B of each PE", (long long)more / ALIVE);
+    printf("a team takes %lld B of PE %d\n", (long long)more / ALIVE, me);
     CHECK_OK(gshmem_barrier_all());
     for (int i = ALIVE - 4; i < ALIVE; i++) {
         if (!is_member(i))
@@ -208,14 +209,14 @@ static gshmem_status_t make_by_id(gshmem_team_t *made)
     return gshmem_team_create(id, n, me, NULL, 0, made);
 }
 
-static void check_none(gshmem_status_t status, gshmem_team_t made)
+static void check_none(gshmem_status_t status, const gshmem_team_t *made)
 {
     const char *line;
 
     CHECK_EQ(status, GSHMEM_ERR_MEMORY);
     CHECK_EQ(gshmem_last_error(&line), GSHMEM_ERR_MEMORY);
     CHECK_HAS(line, "no team slot is free on all members: a PE can be in 4096 teams at a time");
-    CHECK_EQ(made, GSHMEM_TEAM_INVALID);
+    CHECK_EQ(*made, GSHMEM_TEAM_INVALID);
 }
 
 /* As many as there can be, and one more, all on the same members; then those that have slots are not
@@ -230,14 +231,14 @@ static void try_full(void)
         const gshmem_status_t status =
             gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team[made]);
         if (status) {
-            check_none(status, team[made]);
+            check_none(status, &team[made]);
             break;
         }
     }
     CHECK_EQ(made, MOST);
     try_team(0, SMALL);
     try_team(MOST - 1, SMALL);
-    check_none(make_by_id(&more), more);
+    check_none(make_by_id(&more), &more);
     /* an active set has slots of its own */
     if (me < 2) {
         CHECK_OK(gshmem_path_active_set(0, 0, 2, sync, "test", &set));
@@ -260,8 +261,8 @@ static void try_full(void)
         if ((own[i] & 1) == (me & 1))
             CHECK_OK(gshmem_team_destroy(own[i]));
     }
-    check_none(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &more), more);
-    check_none(make_by_id(&more), more);
+    check_none(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &more), &more);
+    check_none(make_by_id(&more), &more);
     /* one is free on all PEs, in the tenth range */
     for (int i = 0; i < MOST; i++) {
         if (own[i] == 9 * 256 + 8 && !(me & 1))
