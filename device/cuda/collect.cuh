@@ -30,8 +30,8 @@ struct collection {
     uint64_t mine, all;
 };
 
-/* So many bytes of a size come along with a round: all 8 where there are up to 1,000 members, or 232
- * of a later team. */
+/* So many bytes of a size come along with a round: all 8 where there are up to 1,000 members, or
+ * 232 of a later team. */
 __device__ uint32_t size_part(const struct gshmem_device_team *t, uint32_t done)
 {
     const uint32_t room = (uint32_t)t->sync_data / (uint32_t)t->ctx.n_pes;

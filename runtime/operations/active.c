@@ -26,8 +26,8 @@
 enum { ARRIVED, USED, BUSY = USED + SLOT_WORDS, ANSWER, WORDS };
 _Static_assert((int)WORDS <= (int)ACTIVE_SET_WORDS, "the array holds them");
 
-/* Responses. Larger values: FIRST_SLOT + a slot of the first range, and TEAM_RANGE more for a team that
- * does not stay. */
+/* Responses. Larger values: FIRST_SLOT + a slot of the first range, and TEAM_RANGE more for a team
+ * that does not stay. */
 enum { AGAIN = 1, NONE_FREE, ALL_HAVE, FIRST_SLOT };
 
 struct meeting {

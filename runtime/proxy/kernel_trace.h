@@ -9,7 +9,8 @@
 
 struct job;
 
-/* The team in whose block, for rounds of kernels, an address is (-1: none), and the offset there. */
+/* The team in whose block, for rounds of kernels, an address is (-1: none), and the offset in
+ * it. */
 typedef int find_sync_fn(const struct job *j, const void *at, uint64_t *in_block);
 
 /* If the job is traced: from now on the device tells. Called again when a module has come, with

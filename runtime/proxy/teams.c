@@ -288,7 +288,7 @@ gshmem_status_t kernels_show_domain(struct job *j)
         return GSHMEM_OK;
     TEAM_FOR_ALL (j, i) {
         struct team *t = j->team[i];
-        if (t->kernel && t->kernel->view &&
+        if (t && t->kernel && t->kernel->view &&
             !make_tables_for_gpu(j, t, (struct team_of_device *)(void *)t->kernel->view))
             return fail(GSHMEM_ERR_MEMORY, "showing kernels the PEs of team %d: out of memory", i);
     }

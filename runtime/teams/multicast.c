@@ -328,7 +328,8 @@ void multicast_stop(struct job *j)
 
 /* ---- Following the heap as it grows and shrinks ---- */
 
-/* The objects that exist, by team slot, which is one of the first range; each counts as used by the caller. */
+/* The objects that exist, by team slot, which is one of the first range; each counts as used by the
+ * caller. */
 static void multicast_collect(struct job *j, struct multicast *mine[TEAM_RANGE])
 {
     pthread_mutex_lock(&j->lock);

@@ -4,9 +4,9 @@
  * lock or a slot while it waits for other PEs: otherwise two teams whose members arrive in
  * different orders would wait for each other.
  *
- * 1. Each member offers the set of its free slots in one range, and says which ranges have none. All
- *    choose the same slot, one that is in every set. If there is none, all go on to the same next
- *    range.
+ * 1. Each member offers the set of its free slots in one range, and says which ranges have none.
+ *    All choose the same slot, one that is in every set. If there is none, all go on to the same
+ *    next range.
  * 2. Each member claims the slot. That fails where another thread was faster.
  * 3. In a second round all members learn whether all have claimed it. If not, they release it and
  *    begin again, with another choice. */

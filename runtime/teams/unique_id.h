@@ -68,8 +68,8 @@ static inline bool id_decision_is_last(uint64_t word)
     return decided >= ID_MADE || decided == ID_FULL;
 }
 
-/* Where the next attempt searches: the range, those that were tried before, and whether a member was
- * busy then. */
+/* Where the next attempt searches: the range, those that were tried before, and whether a member
+ * was busy then. */
 struct id_search {
     int range;
     bool busy;

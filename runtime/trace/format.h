@@ -112,8 +112,8 @@ enum { TRACE_TEAMS = 1 << 12 }; /* a round's id has room for handles below this 
 
 static inline uint64_t trace_round(int team, int first, uint32_t round)
 {
-    return (uint64_t)((uint32_t)team & (TRACE_TEAMS - 1)) << 52 | (uint64_t)((uint32_t)first & 0xfffff) << 32 |
-           round;
+    return (uint64_t)((uint32_t)team & (TRACE_TEAMS - 1)) << 52 |
+           (uint64_t)((uint32_t)first & 0xfffff) << 32 | round;
 }
 
 struct trace_chunk {
