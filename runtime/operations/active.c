@@ -152,7 +152,7 @@ static gshmem_status_t install(struct meeting *m, struct team *t)
     for (uint64_t attempt = 0; !m->status; attempt++) {
         struct slots_offer o = {{0}, 0, 0};
         if (t)
-            o = slots_offer(0, true);
+            o = slots_offer(0);
         long found = m->leads ? lead(m, &o, attempt) : active_follow(m, &o);
         if (m->status || found == AGAIN)
             continue;

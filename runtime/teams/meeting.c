@@ -284,15 +284,17 @@ static gshmem_status_t meeting_choose(struct meeting *m, uint64_t attempt)
     if (status)
         return status;
     const uint64_t who = (uint64_t)m->id.pe << 32 | (uint64_t)m->id.record;
-    const gshmem_team_t slot =
-        slots_choose(free, id_search_decode(m->search).range, who, attempt);
+    const int range = id_search_decode(m->search).range;
+
+    slots_leave_kept(free, range);
+    const gshmem_team_t slot = slots_choose(free, range, who, attempt);
     return slot != GSHMEM_TEAM_INVALID ? meeting_decide(m, ID_SLOT, (uint32_t)slot)
                                        : meeting_go_on(m, (uint32_t)(said >> 32), said & 1);
 }
 
 gshmem_status_t meeting_offer(struct meeting *m, uint64_t attempt)
 {
-    const struct slots_offer mine = slots_offer(id_search_decode(m->search).range, false);
+    const struct slots_offer mine = slots_offer(id_search_decode(m->search).range);
     gshmem_status_t status = meeting_say(m, mine.busy, mine.full);
     bool last = false;
     uint64_t unused;

@@ -11,30 +11,43 @@
 
 static_assert(sizeof(struct slots_offer) <= NOTE_BYTES, "an offer fits into a note");
 
-static const uint64_t kept_bits = ((UINT64_C(1) << SLOTS_KEPT) - 1) << (64 - SLOTS_KEPT);
-
-/* Those that can be had in a word of slots of the job. */
-static uint64_t slots_free(int word, bool sets)
+int slots_count(const uint64_t free[SLOT_WORDS])
 {
-    const uint64_t used = atomic_load_explicit(&job->teams[word], memory_order_relaxed);
+    int n = 0;
 
-    return ~used & ~(word == SLOT_WORDS - 1 && !sets ? kept_bits : 0);
+    for (int w = 0; w < SLOT_WORDS; w++)
+        n += __builtin_popcountll(free[w]);
+    return n;
 }
 
-struct slots_offer slots_offer(int range, bool sets)
+static const uint64_t kept_bits = ((UINT64_C(1) << SLOTS_KEPT) - 1) << (64 - SLOTS_KEPT);
+
+void slots_leave_kept(uint64_t free[SLOT_WORDS], int range)
+{
+    if (range == 0)
+        free[SLOT_WORDS - 1] &= ~kept_bits;
+}
+
+/* Of this PE, in a range. */
+static void slots_read(uint64_t free[SLOT_WORDS], int range)
+{
+    for (int w = 0; w < SLOT_WORDS; w++)
+        free[w] = ~atomic_load_explicit(&job->teams[range * SLOT_WORDS + w], memory_order_relaxed);
+}
+
+struct slots_offer slots_offer(int range)
 {
     struct slots_offer o = {{0}, 0, 0};
 
     pthread_mutex_lock(&job->lock);
     o.busy = job->claims > 0;
     for (int r = 0; r < TEAM_RANGES; r++) {
-        uint64_t any = 0;
-        for (int w = 0; w < SLOT_WORDS; w++)
-            any |= slots_free(r * SLOT_WORDS + w, sets);
-        o.full |= (uint32_t)!any << r;
+        uint64_t free[SLOT_WORDS];
+        slots_read(free, r);
+        slots_leave_kept(free, r);
+        o.full |= (uint32_t)(slots_count(free) == 0) << r;
     }
-    for (int w = 0; w < SLOT_WORDS; w++)
-        o.free[w] = slots_free(range * SLOT_WORDS + w, sets);
+    slots_read(o.free, range);
     pthread_mutex_unlock(&job->lock);
     return o;
 }
@@ -44,15 +57,6 @@ int slots_next_range(uint32_t full, uint32_t tried)
     const int next = __builtin_ctz(~(full | tried));
 
     return next < TEAM_RANGES ? next : -1;
-}
-
-int slots_count(const uint64_t free[SLOT_WORDS])
-{
-    int n = 0;
-
-    for (int w = 0; w < SLOT_WORDS; w++)
-        n += __builtin_popcountll(free[w]);
-    return n;
 }
 
 gshmem_team_t slots_choose(const uint64_t free[SLOT_WORDS], int range, uint64_t who,
@@ -156,9 +160,10 @@ gshmem_status_t slots_install(struct team *parent, struct team *t, uint32_t sign
         /* a PE that does not become a member agrees to any slot */
         memset(&mine.free, 0xff, sizeof mine.free);
         if (t)
-            mine = slots_offer(g->range, false);
+            mine = slots_offer(g->range);
         if ((status = exchange_offers(g, &mine, signature, call, &all)))
             return status;
+        slots_leave_kept(all.free, g->range);
         const gshmem_team_t slot = slots_choose(all.free, g->range, (uint64_t)parent->id, attempt);
         busy |= all.busy;
         if (slot == GSHMEM_TEAM_INVALID) {

@@ -38,11 +38,12 @@ struct active_sets {
 struct slots_offer {
     uint64_t free[SLOT_WORDS]; /* of one range */
     uint32_t busy; /* slots that may become free soon: their claims are not settled */
-    uint32_t full; /* a bit for each range without a free slot */
+    uint32_t full; /* a bit for each range without a free slot, but for those kept */
 };
 
-/* sets: the slots that are kept for active sets are offered, too. */
-struct slots_offer slots_offer(int range, bool sets);
+struct slots_offer slots_offer(int range);
+/* Takes out the slots that are kept for active sets, which are offered, too. */
+void slots_leave_kept(uint64_t free[SLOT_WORDS], int range);
 
 /* A slot that is free on all members, the same on all members that pass the same arguments: the
  * lowest at the first attempt, later one that depends on `who`, so that two teams do not collide
