@@ -55,7 +55,7 @@ static void let_words_arrive(const struct job *j)
 
     for (int i = 0; i < 2000 && !arrived; i++) {
         arrived = true;
-        for (int t = 0; t < TEAM_MAX; t++)
+        TEAM_FOR_ALL (j, t)
             arrived &= !j->team[t] || !j->team[t]->group->internode ||
                        internode_has_sent(j->team[t]->group);
         if (!arrived)
@@ -261,7 +261,7 @@ static bool in_the_middle(struct job *j, char *why, size_t size)
 {
     const char *call = job_depth == 0 ? "gshmem_init or gshmem_finalize" : NULL;
 
-    for (int i = 0; i < TEAM_MAX && !call; i++) {
+    for (int i = team_next(j, 0); i >= 0 && !call; i = team_next(j, i + 1)) {
         const struct group *g = j->team[i] ? j->team[i]->group : NULL;
         call = g ? group_under_way(g) : NULL;
         if (g && !call && g->internode) /* the PEs of a node have rounds of their own, too */

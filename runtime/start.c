@@ -206,7 +206,8 @@ static gshmem_status_t exchange_failure(struct job *j, gshmem_status_t status)
 }
 
 /* The last parts of a PE's system memory: the page of what its threads wait for, what it shows of
- * its counts, and the records of its ids of teams. */
+ * its counts, the records of its ids of teams, and what exists once it is touched: kernels' blocks
+ * and those of later teams. */
 static size_t where_offset(const struct job *j)
 {
     return (j->departures->table + departures_system_bytes(j->n_pes) + 63) / 64 * 64;
@@ -220,6 +221,18 @@ static size_t counts_offset(const struct job *j)
 static size_t team_ids_offset(const struct job *j)
 {
     return (counts_offset(j) + counts_shown_bytes(j->n_pes) + 63) / 64 * 64;
+}
+
+static size_t kernels_offset(const struct job *j)
+{
+    const size_t page = 4096;
+
+    return (team_ids_offset(j) + unique_id_system_bytes(j->n_pes) + page - 1) / page * page;
+}
+
+static size_t later_teams_offset(const struct job *j)
+{
+    return kernels_offset(j) + kernels_system_bytes();
 }
 
 /* Publishes how to reach this PE, and learns what it needs to know of the others: one exchange of
@@ -237,7 +250,7 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
         pretend_nodes(j->pretended, b, (int)settings_number(SETTING_PRETENDED_NODES));
     bool alone = b->n_hosts == 1;
     const struct node_needs needs = {
-        .system_bytes = team_ids_offset(j) + unique_id_system_bytes(j->n_pes),
+        .system_bytes = later_teams_offset(j) + team_later_bytes(),
         .data_bytes = j->data->bytes + DATA_SPARE,
         .nic_heap = network_may_have_nics(b->n_hosts),
     };
@@ -341,6 +354,8 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     where_page_begin(j->node, where_offset(j), j->pe);
     j->stats->shown_at = counts_offset(j);
     j->team_ids->at = team_ids_offset(j);
+    j->kernels_at = kernels_offset(j);
+    j->later_at = later_teams_offset(j);
     answer_start(j);
     crash_begin(j->pe);
     j->gpu_kernels = modules_any("cuda"); /* what has been loaded since may have brought some */
@@ -424,7 +439,7 @@ static struct job *new_job(struct bootstrap *b, int thread_level)
     parts->job.abort = life_abort_job;
     parts->job.end_node = life_end_node;
     parts->job.has_ended = life_has_ended;
-    parts->departures.table = team_system_bytes() + kernels_system_bytes();
+    parts->departures.table = team_system_bytes();
     parts->node.fd = parts->node.rendezvous.fd = -1;
     blobs_open(&parts->blobs, b);
     pthread_mutex_init(&parts->job.lock, NULL);

@@ -30,10 +30,11 @@ struct collection {
     uint64_t mine, all;
 };
 
-/* So many bytes of a size come along with a round: all 8 where there are up to 1,000 members. */
-__device__ uint32_t size_part(uint32_t members, uint32_t done)
+/* So many bytes of a size come along with a round: all 8 where there are up to 1,000 members, or
+ * 232 of a later team. */
+__device__ uint32_t size_part(const struct gshmem_device_team *t, uint32_t done)
 {
-    const uint32_t room = GSHMEM_DEVICE_SYNC_DATA / members;
+    const uint32_t room = (uint32_t)t->sync_data / (uint32_t)t->ctx.n_pes;
 
     return room < 8 - done ? room : 8 - done;
 }
@@ -60,12 +61,12 @@ __device__ gshmem_status_t exchange_sizes(const struct gshmem_device_team *t,
     const uint32_t members = (uint32_t)t->ctx.n_pes;
     gshmem_status_t status = GSHMEM_OK;
 
-    if (members > GSHMEM_DEVICE_SYNC_DATA)
-        return refuse(call->handle, call->what, GSHMEM_FAULT_MEMBERS, 0, GSHMEM_DEVICE_SYNC_DATA);
+    if (members > t->sync_data)
+        return refuse(call->handle, call->what, GSHMEM_FAULT_MEMBERS, 0, t->sync_data);
     for (uint32_t done = 0; done < 8 && !status;) {
         struct gshmem_kernel_round r =
             gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, call));
-        r.bytes = size_part(members, done);
+        r.bytes = size_part(t, done);
         if (gshmem_kernel_rank<GSHMEM_SCOPE_BLOCK>() == 0)
             memcpy(r.data, (const char *)&bytes + done, r.bytes);
         r.brings = GSHMEM_BRINGS_ALL;

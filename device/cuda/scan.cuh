@@ -182,7 +182,7 @@ __device__ gshmem_status_t scan_by(const struct scan *scan, const struct gshmem_
     const struct gshmem_device_team *t = scan->team;
     gshmem_status_t status;
 
-    if (gshmem_kernel_times(call->dest_bytes, (uint32_t)t->ctx.n_pes) <= GSHMEM_DEVICE_SYNC_DATA) {
+    if (gshmem_kernel_times(call->dest_bytes, (uint32_t)t->ctx.n_pes) <= t->sync_data) {
         struct gshmem_kernel_round r =
             gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, call));
         r.brings = GSHMEM_BRINGS_ALL;

@@ -41,7 +41,9 @@ struct team_ids;
 struct wait_hooks;
 struct races;
 
-enum { TEAM_MAX = 256 };
+/* Team slots. Those of the first range have more memory for rounds than later ones, and all pSync
+ * arrays have a bit for each of them. */
+enum { TEAM_RANGE = 256, TEAM_RANGES = 16, TEAM_MAX = TEAM_RANGES * TEAM_RANGE };
 
 struct job {
     int pe;
@@ -80,6 +82,10 @@ struct job {
     size_t placed_bytes;
 
     struct team *team[TEAM_MAX];  /* by gshmem_team_t; NULL: no such team */
+    _Atomic uint64_t teams[TEAM_MAX / 64]; /* a bit for each slot in use: team_next */
+    /* Offsets in each PE's system memory: the blocks of the host device's kernels, and the host's
+     * blocks of slots beyond the first range. Their pages exist once they are touched. */
+    uint64_t kernels_at, later_at;
     int claims;                   /* how many of them may not be claimed by all members yet:
                                      runtime/teams/slots.h */
     struct active_sets *active_sets; /* runtime/teams/slots.h */

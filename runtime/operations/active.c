@@ -1,6 +1,6 @@
 /* Teams of active sets: their PEs have nothing in common but a work array in symmetric memory.
  *
- * They need a slot that is free on all of them, like teams that have a parent (slots.c). Here the
+ * They need a slot of the first range that is free on all of them (slots.c). Here the
  * first PE of the set leads. All words below are words of the array.
  *
  * 1. Each other PE writes the slots that it has free into the leader's copy of the array.
@@ -26,8 +26,8 @@
 enum { ARRIVED, USED, BUSY = USED + SLOT_WORDS, ANSWER, WORDS };
 _Static_assert((int)WORDS <= (int)ACTIVE_SET_WORDS, "the array holds them");
 
-/* Responses. Larger values: FIRST_SLOT + a slot, and TEAM_MAX more for a team that does not
- * stay. */
+/* Responses. Larger values: FIRST_SLOT + a slot of the first range, and TEAM_RANGE more for a team
+ * that does not stay. */
 enum { AGAIN = 1, NONE_FREE, ALL_HAVE, FIRST_SLOT };
 
 struct meeting {
@@ -87,11 +87,11 @@ static uint64_t number_of(const struct active_set *set)
 /* The leader's decision from all members' words and its own. */
 static long decide(const struct meeting *m, const struct slots_offer *all, uint64_t attempt)
 {
-    gshmem_team_t slot = slots_choose(all->free, number_of(m->set), attempt);
+    gshmem_team_t slot = slots_choose(all->free, 0, number_of(m->set), attempt);
 
     if (slot == GSHMEM_TEAM_INVALID)
         return all->busy ? AGAIN : NONE_FREE;
-    return FIRST_SLOT + slot + (slots_count(all->free) > TEAM_MAX / 2 ? 0 : TEAM_MAX);
+    return FIRST_SLOT + slot + (slots_count(all->free) > TEAM_RANGE / 2 ? 0 : TEAM_RANGE);
 }
 
 /* The leader waits until all others have arrived; returns whether one of them is busy. */
@@ -150,20 +150,20 @@ static bool active_compare_claims(struct meeting *m, bool mine)
 static gshmem_status_t install(struct meeting *m, struct team *t)
 {
     for (uint64_t attempt = 0; !m->status; attempt++) {
-        struct slots_offer o = {{0}, 0};
+        struct slots_offer o = {{0}, 0, 0};
         if (t)
-            o = slots_offer();
+            o = slots_offer(0);
         long found = m->leads ? lead(m, &o, attempt) : active_follow(m, &o);
         if (m->status || found == AGAIN)
             continue;
         if (found == NONE_FREE)
             return fail(
                 GSHMEM_ERR_MEMORY,
-                "%s: no team slot is free on all PEs of the active set: a PE can be in %d teams "
-                "and active sets at a time",
-                m->call, TEAM_MAX - TEAM_FIRST_OWN);
-        t->passing = found >= FIRST_SLOT + TEAM_MAX;
-        bool mine = slots_claim(t, (gshmem_team_t)((found - FIRST_SLOT) % TEAM_MAX));
+                "%s: no team slot is free on all PEs of the active set: a PE can be in %d active "
+                "sets at a time, and in fewer where it is in teams",
+                m->call, TEAM_RANGE - TEAM_FIRST_OWN);
+        t->passing = found >= FIRST_SLOT + TEAM_RANGE;
+        bool mine = slots_claim(t, (gshmem_team_t)((found - FIRST_SLOT) % TEAM_RANGE));
         bool all = active_compare_claims(m, mine);
         if (mine)
             slots_settle(t, all || m->status);

@@ -93,7 +93,7 @@ static bool find_entered(uint64_t address, struct awaited_by *w)
 
 /* ---- What is waited for ---- */
 
-static const void *sync_blocks; /* of kernels, of all teams; NULL: there are none */
+static find_sync_fn *find_sync; /* NULL: there are no kernels */
 
 /* Who writes the word of a round that kernels of the team wait for (gshmem_kernel_receive); -1:
  * nobody. */
@@ -103,7 +103,7 @@ static int writer_of(const struct team *t, uint64_t in_block)
     const bool flat = t->n_pes <= 8; /* GSHMEM_ROUND_FLAT, unless a test has set another */
     const int64_t before = flat ? link + 1 : INT64_C(1) << link;
 
-    if (in_block >= offsetof(struct gshmem_device_sync, data) || before >= t->n_pes)
+    if (in_block >= sizeof(struct gshmem_device_sync) || before >= t->n_pes)
         return -1;
     return t->members[(t->my_pe + t->n_pes - before) % t->n_pes];
 }
@@ -112,18 +112,16 @@ static int writer_of(const struct team *t, uint64_t in_block)
 static bool find_awaited(uint64_t address, struct awaited_by *w)
 {
     const struct job *j = job;
-    const uint64_t in_blocks = address - (uint64_t)(uintptr_t)sync_blocks;
-    const uint64_t team = in_blocks / GSHMEM_DEVICE_SYNC_BYTES;
+    uint64_t in_block;
 
     *w = (struct awaited_by){.awaited = TRACE_VARIABLE, .only = -1, .what = "wait_until"};
-    if (!j || !sync_blocks)
+    if (!j || !find_sync)
         return false;
     if (find_entered(address, w))
         return true;
-    if (team < TEAM_MAX && j->team[team]) {
-        *w = (struct awaited_by){TRACE_PEERS,
-                                 writer_of(j->team[team], in_blocks % GSHMEM_DEVICE_SYNC_BYTES),
-                                 "a collective"};
+    const int team = find_sync(j, (const void *)(uintptr_t)address, &in_block);
+    if (team >= 0 && j->team[team]) {
+        *w = (struct awaited_by){TRACE_PEERS, writer_of(j->team[team], in_block), "a collective"};
         return true;
     }
     for (int i = 0; i < j->map->segments; i++) {
@@ -233,11 +231,11 @@ static void kernel_trace_event(enum kernel_event what, uint64_t ticks, uint64_t 
 static const struct kernel_events listener = {kernel_trace_event, trace_ticks_now,
                                               kernel_trace_is_awaited};
 
-void kernel_trace_begin(const void *blocks)
+void kernel_trace_begin(find_sync_fn *find)
 {
     if (!trace_is_on())
         return;
-    sync_blocks = blocks;
+    find_sync = find;
     atomic_store(&has_trace, true);
     device_listen(&listener);
 }
@@ -250,5 +248,5 @@ void kernel_trace_end(void)
         while (atomic_load(&writers))
             clock_yield();
     }
-    sync_blocks = NULL;
+    find_sync = NULL;
 }

@@ -5,13 +5,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+struct job;
+
+/* The team in whose block, for rounds of kernels, an address is (-1: none), and the offset in
+ * it. */
+typedef int find_sync_fn(const struct job *j, const void *at, uint64_t *in_block);
 
 #include "runtime/trace/format.h"
 
 /* If the job is traced: from now on the device tells. Called again when a module has come, with
- * which the process may have got the device. sync_blocks: the blocks of all teams, by slot, by
- * which kernels synchronize. */
-void kernel_trace_begin(const void *sync_blocks);
+ * which the process may have got the device. */
+void kernel_trace_begin(find_sync_fn *find);
 /* Before the trace ends: waits for threads that write to it. */
 void kernel_trace_end(void);
 

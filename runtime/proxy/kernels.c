@@ -40,11 +40,10 @@ static gshmem_status_t make_teams(struct job *j)
     bool made = true;
 
     pthread_mutex_lock(&j->lock);
-    for (int i = 0; i < TEAM_MAX && made; i++) {
-        struct team *t = j->team[i];
-        made = !t || kernels_make_team(j, t);
-        if (t && made)
-            kernels_show_team(j, t);
+    for (int i = team_next(j, 0); i >= 0 && made; i = team_next(j, i + 1)) {
+        made = kernels_make_team(j, j->team[i]);
+        if (made)
+            kernels_show_team(j, j->team[i]);
     }
     pthread_mutex_unlock(&j->lock);
     if (made)
@@ -102,7 +101,7 @@ static gshmem_status_t kernels_make(struct job *j)
                        "an answer");
     if (k->state.ctx.host)
         kernel_trace_enter(k->state.ctx.host, sizeof *k->state.ctx.host, TRACE_NETWORK, "quiet");
-    kernel_trace_begin(kernels_sync_blocks(j));
+    kernel_trace_begin(kernels_find_sync);
     log_info("kernels: %lld channels of %d commands; PEs of this node are %s", (long long)channels,
              1 << CHANNEL_SLOTS_LOG2,
              k->mapped ? "mapped"
@@ -212,7 +211,7 @@ void kernels_stop(struct job *j)
 static gshmem_status_t fill_late(struct job *j, struct gshmem_device_module *module)
 {
     follow_modules(j);
-    kernel_trace_begin(kernels_sync_blocks(j));
+    kernel_trace_begin(kernels_find_sync);
     return module_fill(module, kernels_state(j));
 }
 

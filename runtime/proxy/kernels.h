@@ -68,13 +68,12 @@ gshmem_status_t kernels_flush(struct kernel_context *k, const char *call);
  * regularly. */
 void kernels_look_after(struct job *j);
 
-/* Bytes that the kernels' sync blocks of all teams need in the system part of a PE's memory, and
- * where they begin. */
+/* Bytes that the kernels' sync blocks of all teams need in the system part of a PE's memory. */
 size_t kernels_system_bytes(void);
-/* The team whose block that is, for kernels; -1: none. */
+/* The team in whose block, for kernels, that is; -1: none. And the offset in the block. */
 int kernels_team_of_sync(const struct job *j, const void *sync);
+int kernels_find_sync(const struct job *j, const void *sync, uint64_t *in_block);
 /* The team whose kernels use these rounds; on the host device. */
 int kernels_team_of_rounds(const struct gshmem_device_rounds *rounds);
-const void *kernels_sync_blocks(const struct job *j); /* of all teams, by slot */
 
 #endif

@@ -171,10 +171,10 @@ void shown_teams(struct job *j)
 {
     if (j->device->ops == &device_host)
         return;
-    for (int i = 0; i < TEAM_MAX; i++) {
+    TEAM_FOR_ALL (j, i) {
         const struct team *t = j->team[i];
         const uint64_t round =
-            t && t->kernel ? gshmem_load_relaxed(t->kernel->waiting) : 0;
+            t->kernel ? gshmem_load_relaxed(t->kernel->waiting) : 0;
         if (round)
             show_round(j, i, round);
     }

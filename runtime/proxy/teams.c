@@ -21,14 +21,20 @@
 #include "runtime/teams/multicast.h"
 #include "runtime/teams/team.h"
 
-static_assert(sizeof(struct gshmem_device_sync) <= GSHMEM_DEVICE_SYNC_BYTES, "a team's block");
+static_assert(GSHMEM_DEVICE_SYNC_TEAMS == TEAM_RANGE, "the first range has larger blocks");
+
+/* Blocks of the first range, scratch memory, blocks of later slots. */
+enum {
+    SCRATCH_AT = GSHMEM_DEVICE_SYNC_TEAMS * GSHMEM_DEVICE_SYNC_BYTES,
+    LATER_AT = SCRATCH_AT + GSHMEM_DEVICE_SCRATCH_TEAMS * GSHMEM_DEVICE_SCRATCH_BYTES,
+    BLOCKS_END = LATER_AT + (TEAM_MAX - GSHMEM_DEVICE_SYNC_TEAMS) * GSHMEM_DEVICE_LATER_BYTES,
+};
 
 enum { LOOKS_AT_ONCE = 8 }; /* PEs whose liveness is tested at a time: a system call each */
 
 size_t kernels_system_bytes(void)
 {
-    return (size_t)TEAM_MAX * GSHMEM_DEVICE_SYNC_BYTES +
-           (size_t)GSHMEM_DEVICE_SCRATCH_TEAMS * GSHMEM_DEVICE_SCRATCH_BYTES;
+    return BLOCKS_END;
 }
 
 /* Where a PE's blocks begin, for kernels: in host memory, or before its heap in the device's
@@ -37,26 +43,46 @@ static uintptr_t sync_blocks(const struct job *j)
 {
     const struct segment *s = j->map->segment;
 
-    return j->device_heap ? s[SEGMENT_DEVICE].base : s[SEGMENT_SYSTEM].base + team_system_bytes();
+    return j->device_heap ? s[SEGMENT_DEVICE].base : s[SEGMENT_SYSTEM].base + j->kernels_at;
 }
 
 static struct gshmem_device_sync *sync_block(const struct job *j, gshmem_team_t slot)
 {
-    return (struct gshmem_device_sync *)(sync_blocks(j) + (size_t)slot * GSHMEM_DEVICE_SYNC_BYTES);
+    const size_t at = slot < GSHMEM_DEVICE_SYNC_TEAMS
+                          ? (size_t)slot * GSHMEM_DEVICE_SYNC_BYTES
+                          : LATER_AT + (size_t)(slot - GSHMEM_DEVICE_SYNC_TEAMS) *
+                                           GSHMEM_DEVICE_LATER_BYTES;
+
+    return (struct gshmem_device_sync *)(sync_blocks(j) + at);
+}
+
+/* Bytes of the data of a round. */
+static size_t sync_data(gshmem_team_t slot)
+{
+    const size_t block = slot < GSHMEM_DEVICE_SYNC_TEAMS ? GSHMEM_DEVICE_SYNC_BYTES
+                                                         : GSHMEM_DEVICE_LATER_BYTES;
+
+    return (block - sizeof(struct gshmem_device_sync)) / 2;
+}
+
+int kernels_find_sync(const struct job *j, const void *sync, uint64_t *in_block)
+{
+    const uintptr_t at = (uintptr_t)sync - sync_blocks(j);
+
+    *in_block = at < LATER_AT ? at % GSHMEM_DEVICE_SYNC_BYTES
+                              : (at - LATER_AT) % GSHMEM_DEVICE_LATER_BYTES;
+    if (at < SCRATCH_AT)
+        return (int)(at / GSHMEM_DEVICE_SYNC_BYTES);
+    if (at < LATER_AT || at >= BLOCKS_END)
+        return -1;
+    return GSHMEM_DEVICE_SYNC_TEAMS + (int)((at - LATER_AT) / GSHMEM_DEVICE_LATER_BYTES);
 }
 
 int kernels_team_of_sync(const struct job *j, const void *sync)
 {
-    const uintptr_t at = (uintptr_t)sync - sync_blocks(j);
+    uint64_t in_block;
 
-    return at < (uintptr_t)TEAM_MAX * GSHMEM_DEVICE_SYNC_BYTES
-               ? (int)(at / GSHMEM_DEVICE_SYNC_BYTES)
-               : -1;
-}
-
-const void *kernels_sync_blocks(const struct job *j)
-{
-    return sync_block(j, 0);
+    return kernels_find_sync(j, sync, &in_block);
 }
 
 /* Behind all blocks; or both halves of what the team's own rounds use, which are one array. */
@@ -64,11 +90,11 @@ static void give_scratch(const struct job *j, gshmem_team_t slot, struct gshmem_
 {
     if (slot < GSHMEM_DEVICE_SCRATCH_TEAMS) {
         view->scratch =
-            (char *)sync_block(j, TEAM_MAX) + (size_t)slot * GSHMEM_DEVICE_SCRATCH_BYTES;
+            (char *)sync_block(j, 0) + SCRATCH_AT + (size_t)slot * GSHMEM_DEVICE_SCRATCH_BYTES;
         view->scratch_bytes = GSHMEM_DEVICE_SCRATCH_BYTES;
     } else {
-        view->scratch = view->sync->data[0];
-        view->scratch_bytes = sizeof view->sync->data;
+        view->scratch = (char *)(view->sync + 1);
+        view->scratch_bytes = 2 * view->sync_data;
     }
 }
 
@@ -216,7 +242,7 @@ bool kernels_make_team(struct job *j, struct team *t)
 static void clear_words(struct job *j, gshmem_team_t slot)
 {
     j->device->ops->fill(j->device, sync_block(j, slot), 0,
-                         offsetof(struct gshmem_device_sync, data));
+                         sizeof(struct gshmem_device_sync));
 }
 
 void kernels_install_team(struct job *j, struct team *t)
@@ -240,6 +266,7 @@ void kernels_show_team(struct job *j, struct team *t)
     struct gshmem_device_team view = {
         .ctx = kernels_view(j, t, k->context),
         .sync = sync_block(j, t->id),
+        .sync_data = sync_data(t->id),
         .rounds = t->kernel->rounds,
         .failure = t->kernel->failure,
         .waiting = t->kernel->waiting,
@@ -266,7 +293,9 @@ void kernels_show_multicast(struct job *j, struct team *t)
  * new one. */
 gshmem_status_t kernels_show_domain(struct job *j)
 {
-    for (int i = 0; j->kernels && i < TEAM_MAX; i++) {
+    if (!j->kernels)
+        return GSHMEM_OK;
+    TEAM_FOR_ALL (j, i) {
         struct team *t = j->team[i];
         if (t && t->kernel && t->kernel->view &&
             !make_tables_for_gpu(j, t, (struct team_of_device *)(void *)t->kernel->view))
@@ -298,8 +327,8 @@ static void fail_all(struct job *j, gshmem_status_t status)
 {
     /* relaxed: no other data depends on it */
     gshmem_store_relaxed(&j->kernels->shared->failure, (uint64_t)status);
-    for (int i = 0; i < TEAM_MAX; i++) {
-        if (j->team[i] && j->team[i]->kernel)
+    TEAM_FOR_ALL (j, i) {
+        if (j->team[i]->kernel)
             gshmem_store_relaxed(j->team[i]->kernel->failure, (uint64_t)status);
     }
 }
@@ -311,9 +340,9 @@ static void mark_dead(struct job *j, int pe)
     k->dead[pe] = true;
     node_lose(j->node, pe); /* so that commands to that PE fail */
     gshmem_store_relaxed(&k->shared->failure, GSHMEM_ERR_PEER_DEAD);
-    for (int i = 0; i < TEAM_MAX; i++) {
+    TEAM_FOR_ALL (j, i) {
         const struct team *t = j->team[i];
-        for (int m = 0; t && t->kernel && m < t->n_pes; m++) {
+        for (int m = 0; t->kernel && m < t->n_pes; m++) {
             if (t->members[m] == pe)
                 gshmem_store_relaxed(t->kernel->failure, GSHMEM_ERR_PEER_DEAD);
         }
@@ -330,11 +359,11 @@ static void fail_unsent(struct job *j)
     /* acquire: pairs with the release in note_unsent */
     if (!atomic_exchange_explicit(&s->any_unsent, false, memory_order_acquire))
         return;
-    for (int i = 0; i < TEAM_MAX; i++) {
+    TEAM_FOR_ALL (j, i) {
         const gshmem_status_t status =
             (gshmem_status_t)atomic_exchange_explicit(&s->unsent[i], 0, memory_order_relaxed);
-        const struct team *t = status ? j->team[i] : NULL;
-        if (!t || !t->kernel || gshmem_load_relaxed(t->kernel->failure))
+        const struct team *t = j->team[i];
+        if (!status || !t->kernel || gshmem_load_relaxed(t->kernel->failure))
             continue;
         gshmem_store_relaxed(t->kernel->failure, (uint64_t)status);
         log_error("kernels: a collective of team %d has sent another PE nothing (%s): its "
@@ -372,9 +401,9 @@ static void show_departed(struct job *j)
 {
     const unsigned char *way = j->kernels->left.way;
 
-    for (int i = 0; i < TEAM_MAX; i++) {
+    TEAM_FOR_ALL (j, i) {
         const struct team *t = j->team[i];
-        for (int m = 0; t && t->kernel && m < t->n_pes && !*t->kernel->failure; m++) {
+        for (int m = 0; t->kernel && m < t->n_pes && !*t->kernel->failure; m++) {
             const int pe = t->members[m];
             if (way[pe]) /* release: pairs with the acquire of the failure word in
                             gshmem_kernel_receive, which then polls once more: a word that this
@@ -388,8 +417,8 @@ static void show_departed(struct job *j)
 
 static bool any_waits(const struct job *j)
 {
-    for (int i = 0; i < TEAM_MAX; i++) {
-        if (j->team[i] && j->team[i]->kernel && gshmem_load_relaxed(j->team[i]->kernel->waiting))
+    TEAM_FOR_ALL (j, i) {
+        if (j->team[i]->kernel && gshmem_load_relaxed(j->team[i]->kernel->waiting))
             return true;
     }
     return false;

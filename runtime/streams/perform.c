@@ -173,6 +173,8 @@ gshmem_status_t streams_drain(bool kernels)
     while (atomic_load_explicit(&performing, memory_order_acquire))
         clock_yield();
     for (int i = 0; i < TEAM_MAX; i++) {
+        if (!queues[i].put)
+            continue;
         queues[i].put = 0;
         atomic_store_explicit(&queues[i].done, 0, memory_order_relaxed);
     }

@@ -138,10 +138,7 @@ static gshmem_status_t meeting_agree(struct meeting *m, struct team **t)
         if (status)
             return status;
         if (d.decided == ID_FULL)
-            return fail(GSHMEM_ERR_MEMORY,
-                        "%s: no team slot is free on all members: a PE can be in %d teams at a "
-                        "time, %d of them its own; destroy those no longer needed",
-                        call, TEAM_MAX, TEAM_MAX - TEAM_FIRST_OWN);
+            return slots_none(call);
         if (d.decided != ID_SLOT)
             continue;
         if (!*t && (status = create_of_seats(m, t)))

@@ -33,6 +33,8 @@ static const char *const collective_name[COLLECTIVE_COUNT] = {
     [COLLECTIVE_FINALIZE] = "finalize",
 };
 
+static_assert((int)TEAM_MAX <= (int)TRACE_TEAMS, "a round has an id of its own");
+
 struct group *group_create(int n, int my, const int *pe, int cpus)
 {
     struct group *g = calloc(1, sizeof *g + (size_t)n * sizeof g->sync[0]);
@@ -380,7 +382,7 @@ int group_left(const struct group *g, int i)
 
 size_t group_word_offset(const struct group *g)
 {
-    return (size_t)g->team * sizeof(struct team_sync) + offsetof(struct team_sync, note) +
+    return g->block + offsetof(struct team_sync, note) +
            (g->round & 1) * sizeof(struct note) + offsetof(struct note, word);
 }
 

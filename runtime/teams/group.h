@@ -57,6 +57,9 @@ struct group {
     size_t brought; /* bytes of a slot's data that the coming round's readers need; internode groups
                        need to know it before the slot is filled in */
     gshmem_team_t team;       /* for reports */
+    uint64_t block;           /* the offset of each member's block in its system memory */
+    int range;                /* where the search for the slot of a new team begins; the same on all
+                                 members: slots.c */
     uint32_t made; /* for the trace: tells this group from earlier ones that had its slot; the same
                       on all members; 0: predefined, or of an active set */
     const int *pe;            /* [n]: PEs of the job, for reports */

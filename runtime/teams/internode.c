@@ -141,7 +141,7 @@ const char *internode_in(const struct group *g, int i)
 
 static uint64_t block_offset(const struct group *g, size_t within)
 {
-    return (uint64_t)g->team * sizeof(struct team_sync) + within;
+    return g->block + within;
 }
 
 /* A part of an inbox on its way to another inbox: where it is here, and where it belongs there. */

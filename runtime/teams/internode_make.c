@@ -131,7 +131,6 @@ size_t internode_system_bytes(void)
     return (size_t)2 * INBOX_TEAMS * INBOX_BYTES;
 }
 
-/* The inner group's blocks are behind those of all teams, and inboxes behind them. */
 void internode_install(struct group *g, const struct job *j, int slot)
 {
     struct internode *f = g->internode;
@@ -141,9 +140,10 @@ void internode_install(struct group *g, const struct job *j, int slot)
         if (f->away[i])
             g->sync[i] = &f->copies[copy++];
     }
+    f->local->block = team_block_offset(j, slot, true);
     for (int i = 0; i < f->local->n; i++) {
         const uintptr_t system = map_mapped(j->map, SEGMENT_SYSTEM, f->local_pe[i]);
-        f->local->sync[i] = (struct team_sync *)system + TEAM_MAX + slot;
+        f->local->sync[i] = (struct team_sync *)(system + f->local->block);
     }
     f->local->team = slot;
     for (unsigned int parity = 0; parity < 2; parity++)

@@ -58,7 +58,7 @@ static inline bool internode_is_broken(uint64_t word)
 /* Offsets in a PE's system memory; both are the same on all PEs. */
 static inline uint64_t internode_inbox_offset(int slot, unsigned int parity)
 {
-    return 2 * (uint64_t)TEAM_MAX * sizeof(struct team_sync) +
+    return 2 * (uint64_t)TEAM_RANGE * sizeof(struct team_sync) +
            ((uint64_t)slot * 2 + parity) * INBOX_BYTES;
 }
 

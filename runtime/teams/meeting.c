@@ -160,9 +160,12 @@ static gshmem_status_t meeting_look(struct meeting *m, uint64_t *decision)
 /* After the last one to arrive has decided, or a PE has failed. */
 static gshmem_status_t meeting_take_decision(struct meeting *m, uint64_t decision)
 {
+    const struct id_decision d = id_decision_decode(decision);
+
     m->decision = decision;
-    return meeting_has_failed(id_decision_decode(decision).decided) ? meeting_explain(decision)
-                                                                    : GSHMEM_OK;
+    if (d.decided == ID_AGAIN)
+        m->search = d.value;
+    return meeting_has_failed(d.decided) ? meeting_explain(decision) : GSHMEM_OK;
 }
 
 static uint64_t until_next_look(uint64_t waited)
@@ -247,17 +250,32 @@ static gshmem_status_t meeting_collect(const struct meeting *m, size_t word, uin
     return meeting_update(m, word, GSHMEM_AMO_SWAP, 0, 0, value);
 }
 
-static gshmem_status_t meeting_say_busy(const struct meeting *m)
+static gshmem_status_t meeting_say(const struct meeting *m, bool busy, uint32_t full)
 {
+    const uint64_t says = (uint64_t)full << 32 | busy;
     uint64_t unused;
 
-    return meeting_update(m, MEETING_WORD(busy), GSHMEM_AMO_OR, 1, 0, &unused);
+    return says ? meeting_update(m, MEETING_WORD(busy), GSHMEM_AMO_OR, says, 0, &unused)
+                : GSHMEM_OK;
+}
+
+/* Nothing in this range: the next one, or all again if some slots may have become free. */
+static gshmem_status_t meeting_go_on(struct meeting *m, uint32_t full, bool busy)
+{
+    struct id_search s = id_search_decode(m->search);
+
+    s.busy |= busy;
+    s.tried |= UINT32_C(1) << s.range;
+    s.range = slots_next_range(full, s.tried);
+    if (s.range < 0 && !s.busy)
+        return meeting_decide(m, ID_FULL, 0);
+    return meeting_decide(m, ID_AGAIN, s.range < 0 ? 0 : id_search_encode(s));
 }
 
 static gshmem_status_t meeting_choose(struct meeting *m, uint64_t attempt)
 {
-    uint64_t free[SLOT_WORDS], busy = 0;
-    gshmem_status_t status = meeting_collect(m, MEETING_WORD(busy), &busy);
+    uint64_t free[SLOT_WORDS], said = 0;
+    gshmem_status_t status = meeting_collect(m, MEETING_WORD(busy), &said);
 
     for (int w = 0; w < SLOT_WORDS && !status; w++) {
         status = meeting_collect(m, MEETING_WORD(used[0]) + (size_t)w * sizeof(uint64_t), &free[w]);
@@ -266,15 +284,18 @@ static gshmem_status_t meeting_choose(struct meeting *m, uint64_t attempt)
     if (status)
         return status;
     const uint64_t who = (uint64_t)m->id.pe << 32 | (uint64_t)m->id.record;
-    const gshmem_team_t slot = slots_choose(free, who, attempt);
+    const int range = id_search_decode(m->search).range;
+
+    slots_leave_kept(free, range);
+    const gshmem_team_t slot = slots_choose(free, range, who, attempt);
     return slot != GSHMEM_TEAM_INVALID ? meeting_decide(m, ID_SLOT, (uint32_t)slot)
-                                       : meeting_decide(m, busy ? ID_AGAIN : ID_FULL, 0);
+                                       : meeting_go_on(m, (uint32_t)(said >> 32), said & 1);
 }
 
 gshmem_status_t meeting_offer(struct meeting *m, uint64_t attempt)
 {
-    const struct slots_offer mine = slots_offer();
-    gshmem_status_t status = mine.busy ? meeting_say_busy(m) : GSHMEM_OK;
+    const struct slots_offer mine = slots_offer(id_search_decode(m->search).range);
+    gshmem_status_t status = meeting_say(m, mine.busy, mine.full);
     bool last = false;
     uint64_t unused;
 
@@ -290,7 +311,7 @@ gshmem_status_t meeting_offer(struct meeting *m, uint64_t attempt)
 
 gshmem_status_t meeting_compare_claims(struct meeting *m, bool mine)
 {
-    gshmem_status_t status = mine ? GSHMEM_OK : meeting_say_busy(m);
+    gshmem_status_t status = meeting_say(m, !mine, 0);
     uint64_t busy = 0;
     bool last = false;
 
@@ -300,5 +321,5 @@ gshmem_status_t meeting_compare_claims(struct meeting *m, bool mine)
         return meeting_await(m);
     if ((status = meeting_collect(m, MEETING_WORD(busy), &busy)))
         return status;
-    return meeting_decide(m, busy ? ID_AGAIN : ID_MADE, 0);
+    return busy ? meeting_decide(m, ID_AGAIN, m->search) : meeting_decide(m, ID_MADE, 0);
 }

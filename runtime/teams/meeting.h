@@ -20,6 +20,7 @@ struct meeting {
     uint64_t decision;         /* the last one that this PE has seen */
     uint64_t step;             /* steps in which this PE has arrived */
     uint64_t arrived;          /* members in this step, when last looked at; for people */
+    uint32_t search;           /* an id_search: where a slot is searched, the same on all members */
 };
 
 #define MEETING_WORD(field) offsetof(struct id_record, field)

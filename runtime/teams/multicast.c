@@ -290,6 +290,8 @@ void multicast_begin(struct job *j, struct team *t)
     if (!can_have(j, t))
         return;
     shared = find_shared(j, t);
+    if (!shared && t->id >= TEAM_RANGE)
+        return;
     if (!(m = shared ? shared : multicast_make(j, t)))
         return;
     pthread_mutex_lock(&j->lock);
@@ -320,20 +322,19 @@ void multicast_end(struct job *j, struct team *t)
 
 void multicast_stop(struct job *j)
 {
-    for (int i = 0; i < TEAM_MAX; i++) {
-        if (j->team[i])
-            multicast_end(j, j->team[i]);
-    }
+    TEAM_FOR_ALL (j, i)
+        multicast_end(j, j->team[i]);
 }
 
 /* ---- Following the heap as it grows and shrinks ---- */
 
-/* The objects that exist, by team slot; each counts as used by the caller. */
-static void multicast_collect(struct job *j, struct multicast *mine[TEAM_MAX])
+/* The objects that exist, by team slot, which is one of the first range; each counts as used by the
+ * caller. */
+static void multicast_collect(struct job *j, struct multicast *mine[TEAM_RANGE])
 {
     pthread_mutex_lock(&j->lock);
     const struct team *node = j->team[GSHMEM_TEAM_HOST];
-    for (int i = 0; i < TEAM_MAX; i++) {
+    for (int i = 0; i < TEAM_RANGE; i++) {
         const struct team *t = j->team[i];
         bool shared = t && t != node && t->multicast == node->multicast;
         mine[i] = t && !shared ? t->multicast : NULL;
@@ -346,8 +347,8 @@ static void multicast_collect(struct job *j, struct multicast *mine[TEAM_MAX])
 static void show_all(struct job *j)
 {
     pthread_mutex_lock(&j->lock);
-    for (int i = 0; i < TEAM_MAX; i++) {
-        if (j->team[i] && j->team[i]->multicast)
+    TEAM_FOR_ALL (j, i) {
+        if (j->team[i]->multicast)
             j->observer->show_multicast(j, j->team[i]);
     }
     pthread_mutex_unlock(&j->lock);
@@ -357,37 +358,37 @@ static void show_all(struct job *j)
  * a member that has none any more, or not yet, ends the following for that team, and no PE waits
  * for ever. */
 struct slots {
-    uint64_t used[TEAM_MAX / 64];
+    uint64_t used[TEAM_RANGE / 64];
 };
 _Static_assert(sizeof(struct slots) <= HANDOVER_LETTER_MAX, "it is a letter");
 
-static bool ask_slots(const struct talk *k, struct multicast *const mine[TEAM_MAX],
+static bool ask_slots(const struct talk *k, struct multicast *const mine[TEAM_RANGE],
                       struct slots *any)
 {
     struct slots own = {.used = {0}}, *theirs = (struct slots *)k->step; /* a step is larger */
 
-    for (int i = 0; i < TEAM_MAX; i++)
+    for (int i = 0; i < TEAM_RANGE; i++)
         own.used[i / 64] |= (uint64_t)(mine[i] != NULL) << i % 64;
     if (handover_exchange(k->handover, k->circle, k->call, &own, sizeof own, -1, theirs, k->fd))
         return false;
     close_fds(k);
     *any = own;
     for (int i = 0; i < k->circle->n; i++) {
-        for (int w = 0; i != k->circle->index && w < TEAM_MAX / 64; w++)
+        for (int w = 0; i != k->circle->index && w < TEAM_RANGE / 64; w++)
             any->used[w] |= theirs[i].used[w];
     }
     return true;
 }
 _Static_assert(sizeof(struct slots) <= sizeof(struct step), "they take the steps' room");
 
-static void follow_all(struct job *j, struct talk *k, struct multicast *mine[TEAM_MAX])
+static void follow_all(struct job *j, struct talk *k, struct multicast *mine[TEAM_RANGE])
 {
     const uint64_t end = device_heap_filled(j->device_heap);
     struct slots any;
 
     if (!ask_slots(k, mine, &any))
         return;
-    for (int i = 0; i < TEAM_MAX; i++) {
+    for (int i = 0; i < TEAM_RANGE; i++) {
         if (!(any.used[i / 64] >> i % 64 & 1))
             continue;
         k->place = mine[i] ? mine[i]->index : NULL;
@@ -399,7 +400,7 @@ static void follow_all(struct job *j, struct talk *k, struct multicast *mine[TEA
 
 void multicast_follow(struct job *j, const char *call)
 {
-    struct multicast *mine[TEAM_MAX];
+    struct multicast *mine[TEAM_RANGE];
     struct talk k = {.call = call};
 
     if (!any_can(j))
@@ -409,7 +410,7 @@ void multicast_follow(struct job *j, const char *call)
     multicast_collect(j, mine);
     follow_all(j, &k, mine);
     show_all(j);
-    for (int i = 0; i < TEAM_MAX; i++) {
+    for (int i = 0; i < TEAM_RANGE; i++) {
         if (mine[i])
             multicast_drop(j, mine[i]);
     }
@@ -418,15 +419,15 @@ void multicast_follow(struct job *j, const char *call)
 void multicast_cut(struct job *j, uint64_t end)
 {
     const uint64_t left = device_heap_kept(j->device_heap, end);
-    struct multicast *mine[TEAM_MAX];
+    struct multicast *mine[TEAM_RANGE];
 
     multicast_collect(j, mine);
-    for (int i = 0; i < TEAM_MAX; i++) {
+    for (int i = 0; i < TEAM_RANGE; i++) {
         if (mine[i] && mine[i]->covered > left)
             mine[i]->covered = left;
     }
     show_all(j); /* before it is released */
-    for (int i = 0; i < TEAM_MAX; i++) {
+    for (int i = 0; i < TEAM_RANGE; i++) {
         if (!mine[i])
             continue;
         mine[i]->device->ops->multicast_shrink(mine[i]->device, &mine[i]->map, mine[i]->covered);

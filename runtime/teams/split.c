@@ -238,8 +238,7 @@ gshmem_status_t gshmem_team_destroy(gshmem_team_t handle)
         return status;
 
     pthread_mutex_lock(&job->lock);
-    job->observer->hide_team(job, handle);
-    job->team[handle] = NULL;
+    team_remove(job, handle);
     pthread_mutex_unlock(&job->lock);
     multicast_end(job, t);
     team_free(job, t);

@@ -20,8 +20,23 @@
 size_t team_system_bytes(void)
 {
     /* an inter-node group has an inner group */
-    return 2 * (size_t)TEAM_MAX * sizeof(struct team_sync)
+    return 2 * (size_t)TEAM_RANGE * sizeof(struct team_sync)
            + internode_system_bytes();
+}
+
+size_t team_later_bytes(void)
+{
+    return 2 * (size_t)(TEAM_MAX - TEAM_RANGE) * sizeof(struct team_sync);
+}
+
+/* Both blocks of a later slot are side by side, in pages of their own. */
+uint64_t team_block_offset(const struct job *j, gshmem_team_t slot, bool inner)
+{
+    const uint64_t bytes = sizeof(struct team_sync);
+
+    if (slot < TEAM_RANGE)
+        return ((uint64_t)slot + (inner ? TEAM_RANGE : 0)) * bytes;
+    return j->later_at + (2 * (uint64_t)(slot - TEAM_RANGE) + inner) * bytes;
 }
 
 /* ---- Making and freeing ---- */
@@ -117,29 +132,46 @@ void team_free(struct job *j, struct team *t)
 
 void team_install(struct job *j, struct team *t, gshmem_team_t slot)
 {
-    struct team_sync *mine = (struct team_sync *)j->map->segment[SEGMENT_SYSTEM].base + slot;
+    const uint64_t block = team_block_offset(j, slot, false);
+    const uintptr_t system = j->map->segment[SEGMENT_SYSTEM].base;
 
     /* Clears what an earlier team left: that team's members are done with this block (see
      * group_farewell), and the members of this team synchronize before they read it. */
     if (slot >= TEAM_FIRST_OWN) {
         if (j->races)
             races_new_team(slot);
-        memset(mine, 0, sizeof *mine);
+        memset((void *)(system + block), 0, sizeof(struct team_sync));
         if (t->group->internode)
-            memset(mine + TEAM_MAX, 0, sizeof *mine);
+            memset((void *)(system + team_block_offset(j, slot, true)), 0,
+                   sizeof(struct team_sync));
     }
     for (int i = 0; i < t->n_pes; i++) {
         const uintptr_t there = map_mapped(j->map, SEGMENT_SYSTEM, t->members[i]);
         /* 0: on another node */
-        t->group->sync[i] = there ? (struct team_sync *)there + slot : NULL;
+        t->group->sync[i] = there ? (struct team_sync *)(there + block) : NULL;
     }
     if (t->group->internode)
         internode_install(t->group, j, slot);
     t->group->team = slot;
+    t->group->block = block;
     t->view.team = slot;
     t->id = slot;
     j->team[slot] = t;
+    atomic_fetch_or_explicit(&j->teams[slot / 64], UINT64_C(1) << slot % 64, memory_order_relaxed);
     j->observer->show_team(j, t);
+}
+
+static void team_forget(struct job *j, gshmem_team_t slot)
+{
+    atomic_fetch_and_explicit(&j->teams[slot / 64], ~(UINT64_C(1) << slot % 64),
+                              memory_order_relaxed);
+    j->team[slot] = NULL;
+}
+
+void team_remove(struct job *j, gshmem_team_t slot)
+{
+    j->observer->hide_team(j, slot);
+    team_forget(j, slot);
 }
 
 static gshmem_status_t start_predefined(struct job *j, gshmem_team_t slot, const int *pes, int n)
@@ -191,9 +223,9 @@ gshmem_status_t team_start(struct job *j)
 
 void team_stop(struct job *j)
 {
-    for (int i = 0; i < TEAM_MAX; i++) {
+    TEAM_FOR_ALL (j, i) {
         team_free(j, j->team[i]);
-        j->team[i] = NULL;
+        team_forget(j, i);
     }
 }
 

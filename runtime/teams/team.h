@@ -46,8 +46,29 @@ struct team *team_create(struct job *j, int *members, int n, const char *call);
 void team_install(struct job *j, struct team *t, gshmem_team_t slot);
 void team_free(struct job *j, struct team *t);
 
-/* Bytes that the sync blocks of all teams need in the system part of a PE's memory. */
+/* Its slot is free again. With the job's lock. */
+void team_remove(struct job *j, gshmem_team_t slot);
+
+/* The first slot in use from `slot` on; -1: there is none. */
+static inline int team_next(const struct job *j, int slot)
+{
+    for (int w = slot / 64; w < TEAM_MAX / 64; w++, slot = w * 64) {
+        /* relaxed: threads that need more than a look have the job's lock */
+        const uint64_t left =
+            atomic_load_explicit(&j->teams[w], memory_order_relaxed) >> slot % 64;
+        if (left)
+            return slot + __builtin_ctzll(left);
+    }
+    return -1;
+}
+#define TEAM_FOR_ALL(j, i) for (int i = team_next(j, 0); i >= 0; i = team_next(j, i + 1))
+
+/* Bytes that sync blocks need in the system part of a PE's memory: at its beginning, those of slots
+ * of the first range and the inboxes; and from job->later_at on, those of later slots. */
 size_t team_system_bytes(void);
+size_t team_later_bytes(void);
+/* Where a slot's block is in there; `inner`: the block of the inner group of internode groups. */
+uint64_t team_block_offset(const struct job *j, gshmem_team_t slot, bool inner);
 
 /* PE of the job with number pe in the team, or -1. */
 static inline int team_world_pe(const struct team *t, int pe)

@@ -23,14 +23,15 @@ struct id_record {
     _Atomic uint64_t terms; /* 0, or what all members must pass alike: create.c */
     _Atomic uint64_t decision; /* struct id_decision */
     _Atomic uint64_t arrived;  /* arrivals of members, in all steps */
-    _Atomic uint64_t busy;     /* a member could not claim the slot, or may do so later */
-    _Atomic uint64_t used[SLOT_WORDS]; /* slots that some member has in use */
+    _Atomic uint64_t busy; /* bit 0: a member could not claim the slot, or may do so later; from bit
+                              32 on: the ranges without a free slot */
+    _Atomic uint64_t used[SLOT_WORDS]; /* slots of one range that some member has in use */
     _Atomic uint64_t seat[]; /* [PEs of the job], by number in the team: 1 + the member's PE */
 };
 
 enum id_decided {
     ID_UNDECIDED,
-    ID_AGAIN, /* another attempt may find a slot */
+    ID_AGAIN, /* another attempt may find a slot; value: an id_search */
     ID_FULL,  /* no slot is free on all members */
     ID_SLOT,  /* value: the slot to claim */
     ID_MADE,  /* all have claimed it: the team is made */
@@ -65,6 +66,25 @@ static inline bool id_decision_is_last(uint64_t word)
     const unsigned decided = id_decision_decode(word).decided;
 
     return decided >= ID_MADE || decided == ID_FULL;
+}
+
+/* Where the next attempt searches: the range, those that were tried before, and whether a member
+ * was busy then. */
+struct id_search {
+    int range;
+    bool busy;
+    uint32_t tried;
+};
+static_assert(TEAM_RANGES <= 16, "a search is a decision's value");
+
+static inline uint32_t id_search_encode(struct id_search s)
+{
+    return s.tried << 16 | (uint32_t)s.busy << 8 | (uint32_t)s.range;
+}
+
+static inline struct id_search id_search_decode(uint32_t value)
+{
+    return (struct id_search){(int)(value & 0xff), (value >> 8 & 1) != 0, value >> 16};
 }
 
 /* What an id names. */

@@ -108,10 +108,12 @@ static inline uint64_t trace_id(int of, uint32_t stream, uint64_t n)
     return (uint64_t)(uint32_t)(of + 1) << 44 | (uint64_t)(stream & 0xfff) << 32 | (n & 0xffffffff);
 }
 
+enum { TRACE_TEAMS = 1 << 12 }; /* a round's id has room for handles below this */
+
 static inline uint64_t trace_round(int team, int first, uint32_t round)
 {
-    return (uint64_t)((uint32_t)team & 0xfff) << 52 | (uint64_t)((uint32_t)first & 0xfffff) << 32 |
-           round;
+    return (uint64_t)((uint32_t)team & (TRACE_TEAMS - 1)) << 52 |
+           (uint64_t)((uint32_t)first & 0xfffff) << 32 | round;
 }
 
 struct trace_chunk {

@@ -224,12 +224,13 @@ static void try_mistakes(void)
 /* All slots of one PE are taken: no member gets the team, and all do once there is one. */
 static void try_full(void)
 {
-    static gshmem_team_t taken[300];
+    enum { ALL = 4076 };
+    static gshmem_team_t taken[ALL];
     const int n = gshmem_n_pes(), me = gshmem_my_pe();
     gshmem_team_t team;
     int made = 0;
 
-    for (; me == 0 && made < 252; made++) {
+    for (; me == 0 && made < ALL; made++) {
         gshmem_team_uniqueid_t own;
         CHECK_OK(gshmem_team_get_uniqueid(&own));
         taken[made] = make(own, 1, 0);

@@ -9,16 +9,17 @@
 enum { SMALL = 3, LARGE = 70001, SIZES = 9 };
 
 static int me, n;
+static gshmem_team_t team; /* all PEs, in order */
 static gshmem_stream_t on; /* NULL: called by the CPU */
 
 /* The call by either way, done on return. */
 #define CALL(name, ...)                                                                            \
     do {                                                                                           \
         if (on) {                                                                                  \
-            CHECK_OK(gshmem_##name##_on_stream(GSHMEM_TEAM_WORLD, __VA_ARGS__, on));               \
+            CHECK_OK(gshmem_##name##_on_stream(team, __VA_ARGS__, on));               \
             finish(on);                                                                            \
         } else {                                                                                   \
-            CHECK_OK(gshmem_##name(GSHMEM_TEAM_WORLD, __VA_ARGS__));                               \
+            CHECK_OK(gshmem_##name(team, __VA_ARGS__));                                            \
         }                                                                                          \
     } while (0)
 
@@ -239,17 +240,43 @@ static void all(void)
     sums(7, LARGE);
 }
 
+/* A team of which there are so many that less data comes along with its rounds. */
+static void later_team(void)
+{
+    enum { TEAMS = 300 };
+    gshmem_team_t teams[TEAMS];
+
+    for (int i = 0; i < TEAMS; i++)
+        CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &teams[i]));
+    team = teams[TEAMS - 1];
+    CHECK(team > 256);
+    collect(1);
+    collect(30000);
+    alltoalls(SMALL, 2, 3);
+    alltoalls(200, 3, 1);
+    sums(3, SMALL);
+    sums(3, 150); /* more than comes along, and less than with other teams */
+    sums(3, 5000);
+    team = GSHMEM_TEAM_WORLD;
+    for (int i = 0; i < TEAMS; i++)
+        CHECK_OK(gshmem_team_destroy(teams[i]));
+}
+
 int main(void)
 {
     setenv("GSHMEM_ON_ERROR", "return", 1);
     CHECK_OK(gshmem_init());
     me = gshmem_my_pe();
     n = gshmem_n_pes();
+    team = GSHMEM_TEAM_WORLD;
     open_gpu();
     all();
     on = new_stream();
     all();
+    later_team();
     end_stream(on);
+    on = NULL;
+    later_team();
     mistakes();
     CHECK_OK(gshmem_finalize());
     CHECK_EQ(driver.context_set(context), CUDA_OK); /* which finalize has let go of */

@@ -60,7 +60,7 @@ MISTAKES = ["put_pe", "get_own", "put_end", "flag_odd", "p_own", "atomic_own", "
             "warp_pe", "quiet_pe", "wait_cmp", "wait_null", "values_null", "g_pe", "test_odd"]
 
 PROGRAMS = [
-    *[kernel(name) for name in ["again", "contexts", "copies", "many", "single"]],
+    *[kernel(name) for name in ["again", "contexts", "copies", "many", "single", "teams"]],
     kernel("units_library", {}, flags=["-shared", "-fPIC"]),
     kernel("units", {MAPPED: [2], LOCAL: [2]}, more=["tests/kernel/units_second.cu"],
            libraries=["kernel-units_library"]),

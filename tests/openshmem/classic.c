@@ -143,19 +143,18 @@ static void try_sets(void)
     check_sync("active sets");
 }
 
-/* With one slot for a team left on all PEs, any number of sets can be used, one after the other. */
+/* Where teams have taken all slots but those kept for sets, any number of sets can be used, one after
+ * the other. */
 static void try_many_sets(void)
 {
-    shmem_team_t team[300];
-    int n = 0;
+    enum { TEAMS = 270 };
+    shmem_team_t team[TEAMS];
 
-    while (n < 300 && shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes, NULL, 0, &team[n]) == 0)
-        n++;
-    CHECK(n > 0 && n < 300);
-    shmem_team_destroy(team[--n]);
+    for (int i = 0; i < TEAMS; i++)
+        CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes, NULL, 0, &team[i]), 0);
     try_sets();
-    while (n > 0)
-        shmem_team_destroy(team[--n]);
+    for (int i = 0; i < TEAMS; i++)
+        shmem_team_destroy(team[i]);
 }
 
 /* Sets that lie beside each other at the same time, with the same pSync. */

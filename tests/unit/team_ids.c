@@ -30,6 +30,15 @@ static void test_decision(struct id_decision d)
     CHECK_EQ(got.value, d.value);
 }
 
+static void test_search(struct id_search s)
+{
+    const struct id_search got = id_search_decode(id_search_encode(s));
+
+    CHECK_EQ(got.range, s.range);
+    CHECK_EQ(got.busy, s.busy);
+    CHECK_EQ(got.tried, s.tried);
+}
+
 int main(void)
 {
     struct id_name unused;
@@ -48,6 +57,11 @@ int main(void)
         test_decision((struct id_decision){0x8000, (uint8_t)decided, 0x80000000u});
     }
     CHECK_EQ(id_decision_encode((struct id_decision){0, ID_UNDECIDED, 0}), 0);
+    for (int range = 0; range < TEAM_RANGES; range++) {
+        for (int busy = 0; busy < 2; busy++)
+            test_search((struct id_search){range, busy, (UINT32_C(1) << TEAM_RANGES) - 1});
+        test_search((struct id_search){range, false, UINT32_C(1) << range});
+    }
     CHECK_EQ(id_record_bytes(1) % 64, 0);
     CHECK(id_record_bytes(1000) >= offsetof(struct id_record, seat) + 8000);
     return 0;

@@ -56,9 +56,9 @@ WAYS = {
                     r"thread of PE 1 runs in .*kernels.cu:\d+",
                     r"PEs 0,2: in gshmem_barrier_all on team 0.*called by [^.]*\(kernels.cu:\d+\)[\s\S]*"
                     r"kernel kernel_that_loops, block \(0,0,0\)"),
-    "stream_teams": (r"deadlock(, unless another thread ends it)?: PE \d waits for PE \d \(in gshmem_team_sync\)", r"PEs 0,2: on a stream: in gshmem_team_sync on team \d+, for PE 1"),
+    "stream_teams": (r"deadlock(, unless another thread ends it)?: PE \d waits for PE \d \(in gshmem_team_sync\)", r"PEs 0,2: on a stream: in gshmem_team_sync on team 13\d\d, for PE 1"),
     "kernel_teams": (r"deadlock(, unless another thread ends it)?: PE \d waits for PE \d \(in a collective in a kernel\), PE \d for PE \d",
-                     r"in a collective in a kernel on team \d+, kernel kernel_that_syncs, block \(0,0,0\)"),
+                     r"in a collective in a kernel on team 13\d\d, kernel kernel_that_syncs, block \(0,0,0\)"),
     "stopped_kernel": (STOPPED, r"PE 0: in an operation in a kernel.*channel \d+: put in a kernel, to PE 1, .*for PE 1"),
     "wrong_address": (r"PE 1 waits in signal_wait_until for memory that is not symmetric: no other PE can update it",
                       r"PE 1: .*0x[0-9a-f]+ \(not symmetric: no other PE reaches it\), which is 0 and has to be == 1"),

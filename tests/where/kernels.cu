@@ -56,25 +56,27 @@ __global__ void kernel_that_loops(uint64_t *flag, volatile int *goes_on)
             ;
 }
 
-/* PE 1 has another team than the others on its stream. */
-static void way_stream(int me)
+/* One of two teams of all PEs, for PE 1 another than for the others; the last of many. */
+static gshmem_team_t other_team(int me)
 {
     gshmem_team_t team[2];
 
-    for (int i = 0; i < 2; i++)
-        gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, gshmem_n_pes(), NULL, 0, &team[i]);
-    gshmem_team_sync_on_stream(team[me == 1], NULL);
+    for (int i = 0; i < 1300; i++)
+        gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, gshmem_n_pes(), NULL, 0, &team[i % 2]);
+    return team[me == 1];
+}
+
+/* PE 1 has another team than the others on its stream. */
+static void way_stream(int me)
+{
+    gshmem_team_sync_on_stream(other_team(me), NULL);
     cudaDeviceSynchronize();
 }
 
 /* The same in kernels: PEs 0 and 1 wait for each other, in collectives of two teams. */
 static void way_teams(int me)
 {
-    gshmem_team_t team[2];
-
-    for (int i = 0; i < 2; i++)
-        gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, gshmem_n_pes(), NULL, 0, &team[i]);
-    kernel_that_syncs<<<1, 1>>>(team[me == 1]);
+    kernel_that_syncs<<<1, 1>>>(other_team(me));
     cudaDeviceSynchronize();
 }
 

@@ -165,7 +165,7 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_lay_out(const struct gshmem_kernel_round *
 /* Whether a block for each of n members can be sent with a round. */
 GSHMEM_KERNEL bool gshmem_kernel_small_each(const struct gshmem_device_team *t, size_t all)
 {
-    return gshmem_kernel_flat(t) && all <= GSHMEM_DEVICE_SYNC_DATA / 2;
+    return gshmem_kernel_flat(t) && all <= t->sync_data / 2;
 }
 
 /* Copies this PE's data into the buffer from which the round sends it. Other PEs' arrival shows

@@ -81,7 +81,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_broadcast(gshmem_team_t team, v
 
     if (!gshmem_kernel_enter<scope>(t, &call, &status))
         return status;
-    if (bytes > GSHMEM_DEVICE_SYNC_DATA)
+    if (bytes > t->sync_data)
         return gshmem_kernel_broadcast_large<scope>(t, &call);
 
     struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
@@ -128,7 +128,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fcollect(gshmem_team_t team, vo
 
     if (!gshmem_kernel_enter<scope>(t, &call, &status))
         return status;
-    if (all > GSHMEM_DEVICE_SYNC_DATA)
+    if (all > t->sync_data)
         return gshmem_kernel_fcollect_large<scope>(t, &call);
 
     struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));

@@ -330,7 +330,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_by(enum gshmem_collective wha
 
     if (!gshmem_kernel_enter<scope>(t, &call, &status))
         return status;
-    if (scatters ? !gshmem_kernel_small_each(t, all) : all > GSHMEM_DEVICE_SYNC_DATA)
+    if (scatters ? !gshmem_kernel_small_each(t, all) : all > t->sync_data)
         return gshmem_kernel_reduce_large<scope, T>(scatters, op, t, &call, n);
 
     struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));

@@ -128,7 +128,7 @@ GSHMEM_KERNEL struct gshmem_kernel_round gshmem_kernel_round(const struct gshmem
     r.number = (uint32_t)(gshmem_device_load(&t->rounds->last) + 1);
     r.signature = signature;
     r.word = t->sync->word[r.number & 1];
-    r.data = t->sync->data[r.number & 1];
+    r.data = (char *)(t->sync + 1) + (r.number & 1) * t->sync_data;
     return r;
 }
 

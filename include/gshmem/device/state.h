@@ -11,7 +11,7 @@
 #include "gshmem/channel.h"
 #include "gshmem/context.h"
 
-#define GSHMEM_DEVICE_STATE_VERSION 8u
+#define GSHMEM_DEVICE_STATE_VERSION 9u
 
 /* A channel, and up to which position its commands are complete. Positions are counted in slots: a
  * command is complete when `done` is beyond its last slot. A command before the ring's tail has
@@ -72,14 +72,15 @@ struct gshmem_device_ctx {
 /* The memory by which the members of a team synchronize: one block for each team, in the system
  * memory of each member, to which other members write. All zero is the clean state. In a round some
  * other members notify this one, one member on each link (gshmem/device/round.h). Rounds of even
- * and odd number use the memory in turn. */
-#define GSHMEM_DEVICE_SYNC_BYTES 16384
-#define GSHMEM_DEVICE_SYNC_LINKS 24
-#define GSHMEM_DEVICE_SYNC_DATA  8000
+ * and odd number use the memory in turn. The block of a team has the words, and twice as many bytes
+ * of data as the team says (sync_data): more in the first teams than in later ones. */
+#define GSHMEM_DEVICE_SYNC_TEAMS  256
+#define GSHMEM_DEVICE_SYNC_BYTES  16384
+#define GSHMEM_DEVICE_LATER_BYTES 4096 /* the block of a later team */
+#define GSHMEM_DEVICE_SYNC_LINKS  24
 struct gshmem_device_sync {
     uint64_t word[2][GSHMEM_DEVICE_SYNC_LINKS]; /* round << 32 | signature of the call; written
                                                    last */
-    char data[2][GSHMEM_DEVICE_SYNC_DATA];      /* the data of the round */
 };
 
 /* Memory of this PE for data that a large collective gets from other PEs and works on. Each of the
@@ -101,6 +102,8 @@ struct gshmem_device_team {
     struct gshmem_device_ctx ctx; /* its PEs, on the channels of the default context */
     struct gshmem_device_sync *sync;     /* this PE's block in system memory; ctx.system has peers'
                                             blocks */
+    size_t sync_data; /* bytes of the data of a round, behind the words: for even rounds, then for
+                         odd ones */
     struct gshmem_device_rounds *rounds;
     char *scratch; /* free between the rounds of a call */
     size_t scratch_bytes;
