@@ -254,19 +254,21 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
         .data_bytes = j->data->bytes + DATA_SPARE,
         .nic_heap = network_may_have_nics(b->n_hosts),
     };
-    size_t bytes = 0;
+    size_t bytes = 0, lane_bytes = 0;
 
     j->gpu_kernels = modules_any("cuda");
     if ((status = split) || (status = node_open(j->node, b, &needs, &own.rendezvous)) ||
         (status = found) ||
         (status =
-             network_open(j, uid, own.transport, sizeof own.transport, &bytes, own.public_key)))
+             network_open(j, uid, own.transport, sizeof own.transport, &bytes, &lane_bytes,
+                          own.public_key)))
         return exchange_failure(j, status);
     if ((status = races_open(j, init_token(&own), &own.races_pid)))
         return exchange_failure(j, status);
-    own.data_segments = (uint16_t)j->data->n;
+    own.data_segments = (uint8_t)j->data->n;
     own.data_digest = j->data->digest;
     own.transport_bytes = (uint8_t)bytes;
+    own.lane_bytes = (uint8_t)lane_bytes;
     bytes += offsetof(struct pe_blob, transport);
     if (alone && j->node->index != 0)
         bytes = 0; /* no PE will read it */

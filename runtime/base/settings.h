@@ -144,8 +144,12 @@
       "off: kernels reach even the PEs of their node through the proxy")                           \
     X(CHANNELS, NULL, COUNT, "4", "1..64",                                                         \
       "channels from kernels to the proxy, a power of two; a context has one of its own")          \
+    X(PROXIES, NULL, COUNT, "1", "1..4",                                                           \
+      "proxy threads of a PE, the same number for all PEs; each has connections and a part of "    \
+      "the channels of its own")                                                                   \
     X(PROXY_CPU, NULL, COUNT_OR_AUTO, "auto", "-1..1023",                                          \
-      "CPU that the proxy thread runs on; auto: any")                                              \
+      "CPU that the proxy thread runs on, with PROXIES the first: others take those after it; "    \
+      "auto: any")                                                                                 \
     X(PROXY_IDLE_US, NULL, COUNT, "200", "0..10000000",                                            \
       "microseconds that the proxy spins after it had work for kernels")                           \
     X(DEVICE, NULL, CHOICE, "auto", (AUTO, CUDA, HOST),                                            \

@@ -21,7 +21,8 @@ struct pe_blob {
     uint64_t machine;                       /* the result of node_machine */
     uint64_t cpus;                          /* the result of node_cpus_digest */
     int32_t races_pid; /* PE 0's decides: its process, if GSHMEM_CHECK=races; else 0 */
-    uint16_t data_segments;
+    uint8_t data_segments;
+    uint8_t lane_bytes; /* those of the transport's, at the end, for further lanes: lanes.h */
     uint8_t transport_bytes;
     uint8_t gathers_counts; /* PE 0's decides: whether the job ends with a report of its counts */
     unsigned char transport[TRANSPORT_ADDRESS_MAX];

@@ -28,7 +28,8 @@
 
 #define LOOK_NS 500000000ull
 
-/* With the lock held: tells the transport of failures that it has not yet passed on. */
+/* With the lock held: tells the transport of failures that it has not yet passed on. Each lane does
+ * so, at the latest when its proxy looks around. */
 static void failures_pass_on(struct network *n)
 {
     const struct node *node = n->node;
@@ -43,6 +44,16 @@ static void failures_pass_on(struct network *n)
             transport_tell(n->remote, pe);
             transport_lose(n->remote, pe, GSHMEM_ERR_PEER_DEAD);
         }
+    }
+}
+
+/* The other lanes' proxies, which may sleep, look around then. */
+static void wake_other_lanes(struct network *n)
+{
+    for (int i = 0; i < n->first->lanes; i++) {
+        struct network *other = n->first->lane[i];
+        if (other != n && network_has_proxy(other))
+            proxy_wake(&other->proxy);
     }
 }
 
@@ -63,6 +74,8 @@ void network_lose(void *context, int pe, gshmem_status_t status, const char *why
     log_line(network_expects_end(n) ? LOG_DEBUG : news ? LOG_ERROR : LOG_INFO,
              "PE %d cannot be reached any more: %s", pe, why);
     failures_pass_on(n);
+    if (news)
+        wake_other_lanes(n);
 }
 
 /* That PE has declared this PE dead; it still accepts the other PEs of this node. */
@@ -73,7 +86,7 @@ void network_be_refused(void *context, int pe)
     if (network_expects_end(n) || node_lost(n->node, pe) ||
         atomic_exchange_explicit(&n->refused[pe], true, memory_order_relaxed))
         return;
-    atomic_store_explicit(&n->refusals, true, memory_order_relaxed);
+    atomic_store_explicit(&n->first->refusals, true, memory_order_relaxed);
     log_line(LOG_ERROR,
              "PE %d has given this PE up, which was silent for too long, and takes nothing from it "
              "any more",
@@ -96,6 +109,7 @@ void network_be_notified(void *context, int from, int pe)
     log_line(network_expects_end(n) ? LOG_DEBUG : LOG_ERROR,
              "PE %d cannot be reached any more, says PE %d", pe, from);
     failures_pass_on(n);
+    wake_other_lanes(n);
 }
 
 /* Tests the next living PE of this node, so that each death is detected by one PE. */
@@ -119,7 +133,7 @@ void network_look_around(struct network *n)
 
     if (!n->remote || network_expects_end(n))
         return;
-    if (now - n->looked >= LOOK_NS) {
+    if (n == n->first && now - n->looked >= LOOK_NS) {
         n->looked = now;
         look_at_next(n);
     }
@@ -135,5 +149,6 @@ bool network_lost(const struct network *n, int pe)
 
 bool network_any_lost(const struct network *n)
 {
-    return node_losses(n->node) != 0 || atomic_load_explicit(&n->refusals, memory_order_relaxed);
+    return node_losses(n->node) != 0 ||
+           atomic_load_explicit(&n->first->refusals, memory_order_relaxed);
 }

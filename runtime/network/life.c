@@ -39,11 +39,21 @@ static gshmem_status_t network_find(void *context, int pe, void *address, size_t
 
     if (status)
         return status;
-    if (blob.transport_bytes > capacity)
+    const size_t first = (size_t)blob.transport_bytes - blob.lane_bytes;
+    if (blob.lane_bytes > blob.transport_bytes || first > capacity)
         return fail(GSHMEM_ERR_BOOTSTRAP, "PE %d published an address of %u bytes", pe,
                     blob.transport_bytes);
-    memcpy(address, blob.transport, blob.transport_bytes);
-    *bytes = blob.transport_bytes;
+    if (n->number) {
+        *bytes = lanes_decode(blob.transport, first, blob.transport + first, blob.lane_bytes,
+                              n->number, address, capacity);
+        return *bytes ? GSHMEM_OK
+                      : fail(GSHMEM_ERR_MISMATCH,
+                             "PE %d has fewer proxies than this PE, which has %d: set "
+                             "GSHMEM_PROXIES to the same number for all PEs",
+                             pe, n->first->lanes);
+    }
+    memcpy(address, blob.transport, first);
+    *bytes = first;
     return GSHMEM_OK;
 }
 
@@ -56,7 +66,8 @@ static gshmem_status_t key(void *context, int pe, unsigned char out[TRANSPORT_KE
     gshmem_status_t status;
 
     if (!k->known && ((status = network_recall(n, pe, &blob)) ||
-                      (status = keys_agree(&n->keys, n->job->pe, pe, blob.public_key, k->key))))
+                      (status = keys_agree(&n->first->keys, n->job->pe, pe, blob.public_key,
+                                           k->key))))
         return status;
     k->known = true;
     memcpy(out, k->key, sizeof k->key);
@@ -108,6 +119,12 @@ static int nic_distance(void *context, const char *device, const char **text)
     return network_distance(&((struct network *)context)->center, device, text);
 }
 
+static int64_t number_of_lane(const char *setting)
+{
+    return lanes_share(setting, settings_number_of(setting),
+                       (int)settings_number(SETTING_PROXIES));
+}
+
 /* With the lock held, as all calls of transports. */
 static void network_count_event(void *context, enum transport_event what)
 {
@@ -123,11 +140,13 @@ static void network_count_event(void *context, enum transport_event what)
 
 /* ---- From start to end ---- */
 
-/* Each PE of another node may take two descriptors: one stream in each direction. A process whose
- * limit is too low for all of them starts anyway, since most programs communicate with few PEs. */
-static void allow_streams(const struct job *j)
+/* Each PE of another node may take two descriptors of each lane: one stream in each direction. A
+ * process whose limit is too low for all of them starts anyway, since most programs communicate
+ * with few PEs. */
+static void allow_streams(const struct job *j, int lanes)
 {
-    const rlim_t need = 2 * (rlim_t)(j->n_pes - j->node->n) + DESCRIPTORS_SPARE;
+    const rlim_t need =
+        2 * (rlim_t)lanes * (rlim_t)(j->n_pes - j->node->n) + DESCRIPTORS_SPARE;
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
@@ -143,19 +162,26 @@ static void allow_streams(const struct job *j)
                  (unsigned long long)need, (unsigned long long)limit.rlim_cur);
 }
 
-gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *address,
-                             size_t capacity, size_t *bytes, unsigned char public_key[X25519_BYTES])
+/* Lane `number` of the PE, with nothing open. */
+static gshmem_status_t network_new(struct job *j, struct network *first, int number)
 {
     struct network *n = calloc(1, sizeof *n);
-    gshmem_status_t status;
 
     if (!n)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
+    n->first = first ? first : n;
+    n->number = number;
+    n->lanes = 1;
+    n->lane[0] = n;
+    n->first->lane[number] = n;
+    n->first->lanes = number + 1;
+    j->network = n->first;
     n->job = j;
     n->node = j->node;
     n->blobs = j->blobs;
-    n->counts = j->stats->network;
-    n->proxy.counts = j->stats->proxy;
+    n->counts = number ? stats_new_block(j->stats, true) : j->stats->network;
+    n->proxy.counts = number ? stats_new_block(j->stats, false) : j->stats->proxy;
+    n->proxy.number = number;
     atomic_init(&n->fences, count_first());
     n->config = (struct transport_config){
         .size = sizeof n->config,
@@ -173,7 +199,7 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
         .refused = network_be_refused,
         .notified = network_be_notified,
         .mapped = mapped,
-        .number = settings_number_of,
+        .number = number_of_lane,
         .text = settings_string_of,
         .received = received,
         .distance = nic_distance,
@@ -182,27 +208,79 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
     };
     n->to_heap = (struct transport_request){
         .kind = TRANSPORT_PUT, .flags = TRANSPORT_LOOSE | TRANSPORT_MORE, .segment = SEGMENT_HEAP};
-    j->network = n;
-    *bytes = 0;
     n->notified = calloc((size_t)j->n_pes, sizeof *n->notified);
-    n->refused = calloc((size_t)j->n_pes, sizeof *n->refused);
-    if (!n->notified || !n->refused)
+    n->refused = first ? first->refused : calloc((size_t)j->n_pes, sizeof *n->refused);
+    if (!n->notified || !n->refused || !n->counts || !n->proxy.counts)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
-    if (j->bootstrap->n_hosts == 1)
-        return GSHMEM_OK;
-    allow_streams(j);
-    if (!(n->key = calloc((size_t)j->n_pes, sizeof *n->key)) ||
-        !blobs_keep(j->blobs))
+    return GSHMEM_OK;
+}
+
+/* Opens a lane's way to other nodes. */
+static gshmem_status_t network_open_lane(struct network *n, void *address, size_t capacity,
+                                         size_t *bytes)
+{
+    gshmem_status_t status;
+
+    if (!(n->key = calloc((size_t)n->job->n_pes, sizeof *n->key)))
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", n->job->n_pes);
+    n->config.nearest = n->first->nearest;
+    if ((status = network_choose(n)))
+        return status;
+    return transport_address(n->remote, address, capacity, bytes);
+}
+
+/* The further lanes. Their addresses are published behind the first one's. */
+static gshmem_status_t network_open_lanes(struct network *n, unsigned char *address,
+                                          size_t capacity, size_t *bytes)
+{
+    const size_t first = *bytes;
+
+    for (int i = 1; i < n->lanes; i++) {
+        unsigned char own[TRANSPORT_ADDRESS_MAX];
+        size_t own_bytes = 0, more;
+        gshmem_status_t status =
+            network_open_lane(n->lane[i], own, sizeof own, &own_bytes);
+        if (status)
+            return status;
+        if (!(more = lanes_encode(address, first, own, own_bytes, address + *bytes,
+                                  capacity - *bytes)))
+            return fail(GSHMEM_ERR_TRANSPORT,
+                        "start-up: GSHMEM_PROXIES=%d: the addresses of %d proxies do not fit into "
+                        "the %zu bytes that a PE publishes; restrict them (GSHMEM_TCP_IF, "
+                        "GSHMEM_IB_HCA), or take fewer proxies",
+                        n->lanes, n->lanes, capacity);
+        *bytes += more;
+    }
+    return GSHMEM_OK;
+}
+
+gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *address,
+                             size_t capacity, size_t *bytes, size_t *lane_bytes,
+                             unsigned char public_key[X25519_BYTES])
+{
+    const int lanes = (int)settings_number(SETTING_PROXIES);
+    gshmem_status_t status = network_new(j, NULL, 0);
+    struct network *n = j->network;
+
+    *bytes = *lane_bytes = 0;
+    for (int i = 1; i < lanes && !status; i++)
+        status = network_new(j, n, i);
+    if (status || j->bootstrap->n_hosts == 1)
+        return status;
+    allow_streams(j, lanes);
+    if (!blobs_keep(j->blobs))
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
     if ((status = keys_draw(&n->keys, uid)))
         return status;
     memcpy(public_key, n->keys.public, X25519_BYTES);
     if (strcmp(settings_string(SETTING_TCP_IF), "nearest") == 0)
         device_nearest_interfaces(j->node->index, n->nearest, sizeof n->nearest);
-    n->config.nearest = n->nearest;
-    if ((status = network_choose(n)))
+    if ((status = network_open_lane(n, address, capacity, bytes)))
         return status;
-    return transport_address(n->remote, address, capacity, bytes);
+    const size_t first = *bytes;
+    status = network_open_lanes(n, address, capacity, bytes);
+    *lane_bytes = *bytes - first;
+    return status;
 }
 
 /* The map's segments, in the form for transports. */
@@ -237,12 +315,10 @@ static void serve_device_heap(struct network *n)
     n->config.staging = (uint64_t)settings_number(SETTING_STAGING);
 }
 
-gshmem_status_t network_start(struct job *j)
+static gshmem_status_t network_start_lane(struct network *n)
 {
-    struct network *n = j->network;
+    const struct job *j = n->job;
 
-    if (!n->config.below && settings_number(SETTING_CUDA_FLUSH) == CHOICE_CUDA_FLUSH_AUTO)
-        j->flushes = false; /* no NIC writes to a GPU */
     n->lost = j->node->lost;
     name_segments(n);
     if (j->device_heap)
@@ -252,6 +328,18 @@ gshmem_status_t network_start(struct job *j)
         return GSHMEM_OK;
     n->remote->ops->begin(n->remote, &n->config);
     return proxy_start(&n->proxy, n, &network_proxy_work);
+}
+
+gshmem_status_t network_start(struct job *j)
+{
+    struct network *n = j->network;
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!n->config.below && settings_number(SETTING_CUDA_FLUSH) == CHOICE_CUDA_FLUSH_AUTO)
+        j->flushes = false; /* no NIC writes to a GPU */
+    for (int i = 0; i < n->lanes && !status; i++)
+        status = network_start_lane(n->lane[i]);
+    return status;
 }
 
 bool network_is_needed(const struct network *n)
@@ -269,15 +357,13 @@ static void send_last(struct network *n)
         if (n->remote->ops->progress(n->remote, &events))
             break;
         if (!events)
-            network_sleep(n, 1000000);
+            network_sleep_lane(n, 1000000);
     }
 }
 
-bool network_can_enter(struct job *j)
+static bool network_can_enter_lane(struct network *n)
 {
-    struct network *n = j->network;
-
-    for (int i = 0; n && i < ENTER_MS; i++) {
+    for (int i = 0; i < ENTER_MS; i++) {
         if (mutex_try(&n->lock)) {
             const bool free = open_batches_are_free(n);
             mutex_give(&n->lock);
@@ -286,16 +372,25 @@ bool network_can_enter(struct job *j)
         }
         clock_sleep(CLOCK_MS);
     }
-    return !n;
+    return false;
 }
 
-void network_rest(struct job *j)
+bool network_can_enter(struct job *j)
+{
+    struct network *n = j->network;
+    bool can = true;
+
+    for (int i = 0; n && i < n->lanes && can; i++)
+        can = network_can_enter_lane(n->lane[i]);
+    return can;
+}
+
+static void network_rest_lane(struct network *n)
 {
     uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
-    struct network *n = j->network;
-    bool busy = n && n->remote;
+    bool busy = n->remote;
 
-    if (!n || !network_has_proxy(n))
+    if (!network_has_proxy(n))
         return;
     while (busy && clock_ns() < end) {
         mutex_take(&n->lock);
@@ -308,38 +403,58 @@ void network_rest(struct job *j)
     proxy_end_thread(&n->proxy);
 }
 
-void network_fail(struct job *j)
+void network_rest(struct job *j)
 {
     struct network *n = j->network;
+
+    for (int i = 0; n && i < n->lanes; i++)
+        network_rest_lane(n->lane[i]);
+}
+
+static void network_fail_lane(struct network *n)
+{
     int events;
 
-    if (!n || !n->remote || !network_has_proxy(n))
+    if (!n->remote || !network_has_proxy(n))
         return;
     mutex_take(&n->lock);
-    transport_tell(n->remote, j->pe);
+    transport_tell(n->remote, n->job->pe);
     /* a failure here is one of a job that has failed already */
     (void)n->remote->ops->progress(n->remote, &events);
     mutex_give(&n->lock);
 }
 
-void network_leave_parent(struct job *j)
-{
-    if (j->network && j->network->remote)
-        transport_leave_parent(j->network->remote);
-}
-
-void network_stop(struct job *j)
+void network_fail(struct job *j)
 {
     struct network *n = j->network;
 
-    if (!n)
-        return;
-    if (network_has_proxy(n)) {
-        proxy_stop(&n->proxy);
-        network_raise(n);
-        if (n->remote)
-            send_last(n);
+    for (int i = 0; n && i < n->lanes; i++)
+        network_fail_lane(n->lane[i]);
+}
+
+void network_leave_parent(struct job *j)
+{
+    struct network *n = j->network;
+
+    for (int i = 0; n && i < n->lanes; i++) {
+        if (n->lane[i]->remote)
+            transport_leave_parent(n->lane[i]->remote);
     }
+}
+
+/* Ends the proxy, and sends what is left. */
+static void network_stop_proxy(struct network *n)
+{
+    if (!network_has_proxy(n))
+        return;
+    proxy_stop(&n->proxy);
+    network_raise(n);
+    if (n->remote)
+        send_last(n);
+}
+
+static void network_close(struct network *n)
+{
     open_batches_end(n);
     if (n->remote)
         n->remote->ops->close(n->remote);
@@ -352,11 +467,25 @@ void network_stop(struct job *j)
     }
     free(n->idle_errand);
     if (n->key)
-        explicit_bzero(n->key, (size_t)j->n_pes * sizeof *n->key);
+        explicit_bzero(n->key, (size_t)n->job->n_pes * sizeof *n->key);
     free(n->key);
     keys_forget(&n->keys);
     free(n->notified);
-    free(n->refused);
+    if (n == n->first)
+        free(n->refused);
     free(n);
+}
+
+/* The last lane first: lane 0 has what all of them use. */
+void network_stop(struct job *j)
+{
+    struct network *n = j->network;
+
+    if (!n)
+        return;
+    for (int i = n->lanes - 1; i >= 0; i--)
+        network_stop_proxy(n->lane[i]);
+    for (int i = n->lanes - 1; i >= 0; i--)
+        network_close(n->lane[i]);
     j->network = NULL;
 }

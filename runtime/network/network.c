@@ -158,12 +158,26 @@ bool network_try_round(struct network *n)
     return mutex_try(&n->lock) && network_drive_held(n, false);
 }
 
+/* The further lanes of a thread that waits: those whose proxies sleep, or have no CPU. */
+static __attribute__((noinline)) bool drive_lanes(struct network *n)
+{
+    const uint64_t now = clock_ns();
+    bool some = false;
+
+    for (int i = 1; i < n->lanes; i++) {
+        if (network_has_proxy(n->lane[i]) && !proxy_is_at_it(&n->lane[i]->proxy, now))
+            some |= network_try_round(n->lane[i]);
+    }
+    return some;
+}
+
 bool network_drive(struct network *n)
 {
     if (!network_has_proxy(n))
         return false;
     proxy_stand_aside(&n->proxy);
-    return mutex_try(&n->lock) && network_drive_held(n, true);
+    const bool some = mutex_try(&n->lock) && network_drive_held(n, true);
+    return GSHMEM_LIKELY(n->lanes == 1) ? some : drive_lanes(n) || some;
 }
 
 void network_send(struct network *n)
@@ -182,7 +196,7 @@ void network_drive_on(struct network *n)
     network_try_round(n);
 }
 
-bool network_arm(struct network *n)
+static bool arm_lane(struct network *n)
 {
     if (!n->remote)
         return false;
@@ -192,12 +206,31 @@ bool network_arm(struct network *n)
     return some;
 }
 
-void network_sleep(struct network *n, uint64_t ns)
+bool network_arm(struct network *n)
+{
+    bool some = false;
+
+    for (int i = 0; i < n->lanes && !some; i++)
+        some = arm_lane(n->lane[i]);
+    return some;
+}
+
+void network_sleep_lane(struct network *n, uint64_t ns)
 {
     struct pollfd arrival = {.fd = network_wait_fd(n), .events = POLLIN};
 
-    if (!network_arm(n))
+    if (!arm_lane(n))
         system_poll(&arrival, 1, (int64_t)ns);
+}
+
+void network_sleep(struct network *n, uint64_t ns)
+{
+    struct pollfd arrival[LANES_MOST];
+
+    for (int i = 0; i < n->lanes; i++)
+        arrival[i] = (struct pollfd){.fd = network_wait_fd(n->lane[i]), .events = POLLIN};
+    if (!network_arm(n))
+        system_poll(arrival, (nfds_t)n->lanes, (int64_t)ns);
 }
 
 int network_wait_fd(const struct network *n)
@@ -217,6 +250,16 @@ const struct proxy_work network_proxy_work = {
 };
 
 /* ---- For the source ---- */
+
+int network_lanes(const struct network *n)
+{
+    return n->lanes;
+}
+
+struct network *network_lane(struct network *n, int number)
+{
+    return n->lane[number];
+}
 
 gshmem_status_t network_serve(struct network *n, struct network_source *source)
 {
@@ -244,7 +287,7 @@ bool network_local_busy(struct network *n)
 
 bool network_shares_cpu(const struct network *n)
 {
-    return n->node->cpus < 2 * n->node->sharers;
+    return n->node->cpus < (1 + n->first->lanes) * n->node->sharers;
 }
 
 bool network_fall_asleep(struct network *n)
@@ -309,9 +352,12 @@ bool network_pins(struct network *n, const void *mine, size_t bytes)
 
     if (!n || !n->remote || !map_find(n->job->map, mine, bytes, &l))
         return false;
-    mutex_take(&n->lock);
-    bool pinned = transport_pins(n->remote, l.segment, l.offset, bytes);
-    mutex_give(&n->lock);
+    bool pinned = false;
+    for (int i = 0; i < n->lanes && !pinned; i++) {
+        mutex_take(&n->lane[i]->lock);
+        pinned = transport_pins(n->lane[i]->remote, l.segment, l.offset, bytes);
+        mutex_give(&n->lane[i]->lock);
+    }
     return pinned;
 }
 
@@ -319,10 +365,12 @@ void network_forget(struct network *n, const void *mine, size_t bytes)
 {
     if (!n || !n->remote || !bytes)
         return;
-    mutex_take(&n->lock);
-    transport_forget(n->remote, SEGMENT_DEVICE,
-                     (uintptr_t)mine - n->job->map->segment[SEGMENT_DEVICE].base, bytes);
-    mutex_give(&n->lock);
+    for (int i = 0; i < n->lanes; i++) {
+        mutex_take(&n->lane[i]->lock);
+        transport_forget(n->lane[i]->remote, SEGMENT_DEVICE,
+                         (uintptr_t)mine - n->job->map->segment[SEGMENT_DEVICE].base, bytes);
+        mutex_give(&n->lane[i]->lock);
+    }
 }
 
 void network_expect_end(struct network *n)
@@ -332,7 +380,7 @@ void network_expect_end(struct network *n)
 
 bool network_expects_end(const struct network *n)
 {
-    return atomic_load_explicit(&n->ending, memory_order_relaxed);
+    return atomic_load_explicit(&n->first->ending, memory_order_relaxed);
 }
 
 bool network_runs_same(struct network *n, int pe)

@@ -79,10 +79,10 @@ static inline bool pending_any(const struct pending *p)
 }
 
 /* Before the PEs' blobs are exchanged: sets j->network, and opens a transport if there are other
- * nodes. *address and the public key are for this PE's blob. uid: the id with which the job was
- * started, or NULL. */
+ * nodes. *address and the public key are for this PE's blob; *lane_bytes of the address, at its
+ * end, are for further lanes. uid: the id with which the job was started, or NULL. */
 gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *address,
-                             size_t capacity, size_t *bytes,
+                             size_t capacity, size_t *bytes, size_t *lane_bytes,
                              unsigned char public_key[X25519_BYTES]);
 /* Once memory is mapped: serves peers and starts the proxy thread, if there are other nodes. */
 gshmem_status_t network_start(struct job *j);
@@ -164,6 +164,8 @@ gshmem_status_t network_put(struct network *n, struct pending *pending,
 /* Waits until everything that was issued in `pending` before the call is complete; returns the last
  * failure since the last quiet. */
 gshmem_status_t network_quiet(struct pending *pending, const char *call);
+/* The same, but failures stay for the next quiet. */
+gshmem_status_t network_drain(struct pending *pending, const char *call);
 /* From now on the context's requests may wait for more of them, until the stop, which sends them. A
  * wait sends them, too. */
 void network_session_start(struct pending *pending);
@@ -213,11 +215,14 @@ struct network_source {
     void (*look_after)(struct network_source *s);
 };
 
-/* Takes requests from the source too, and reaches this node's PEs for it. Starts the proxy if it
- * does not run. */
-gshmem_status_t network_serve(struct network *n, struct network_source *s);
+/* How many lanes there are (lanes.h), and one of them. Each serves a source of its own. */
+int network_lanes(const struct network *n);
+struct network *network_lane(struct network *n, int number);
+/* Takes requests from the source too, and reaches this node's PEs for it. Starts the lane's proxy
+ * if it does not run. */
+gshmem_status_t network_serve(struct network *lane, struct network_source *s);
 /* Whether requests to this node's PEs are still being carried out. */
-bool network_local_busy(struct network *n);
+bool network_local_busy(struct network *lane);
 
 /* ---- For the proxy ---- */
 

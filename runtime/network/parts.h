@@ -1,6 +1,6 @@
 /* What the parts of the network share: life.c (from start to end), choose.c (which transports),
- * network.c (progress), requests.c (the requests of threads), failures.c (failed PEs); and
- * proxy/service.c (requests of kernels). */
+ * network.c (progress), requests.c (the requests of threads), failures.c (failed PEs), lanes.c
+ * (several proxies); and proxy/service.c (requests of kernels). */
 #ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
@@ -9,6 +9,7 @@
 #include "runtime/job/job.h"
 #include "runtime/network/blobs.h"
 #include "runtime/network/keys.h"
+#include "runtime/network/lanes.h"
 #include "transport/transport.h"
 #include "runtime/node/nics.h"
 #include "runtime/network/proxy_thread.h"
@@ -50,16 +51,21 @@ struct network {
     struct node *node;   /* the job's, and so is this: */
     struct blobs *blobs;
     _Atomic bool *lost;  /* the node's: a put need not ask for the node */
-    struct keys keys;
+    struct keys keys; /* of lane 0 */
     struct peer_key *key; /* [PE]: the keys agreed on, each computed at its first use */
-    _Atomic bool ending;
-    _Atomic bool *refused; /* [PE]: that PE has declared this PE dead */
-    _Atomic bool refusals; /* whether some PE has */
+    _Atomic bool ending;   /* of lane 0 */
+    _Atomic bool *refused; /* [PE]: that PE has declared this PE dead; all lanes have the same */
+    _Atomic bool refusals; /* of lane 0: whether some PE has */
     bool *notified;           /* [PE]: the transport has been asked to pass on this PE's failure */
     uint32_t losses_notified; /* how many failures there were then */
     uint64_t looked;      /* ns, when the proxy last tested whether the next PE of the node lives */
     struct proxy proxy;
     struct network_source *source; /* of requests of kernels; NULL while there are none */
+    /* lanes.h. Functions of network.h take lane 0, except those that a proxy and a source call. */
+    struct network *first; /* lane 0 */
+    int number;            /* of this lane, from 0 */
+    int lanes;             /* lane 0 has all of them, and each of the others itself alone */
+    struct network *lane[LANES_MOST];
 };
 
 /* What transports call: see struct transport_config. */
@@ -70,6 +76,8 @@ void network_be_notified(void *context, int from, int pe);
 /* With the lock held, and without a wait: whether that PE is known to run the same program. */
 bool network_runs_same(struct network *n, int pe);
 void network_wait_to_enter(struct network *n);
+/* Sleeps until something arrives at this lane, at most for that time. */
+void network_sleep_lane(struct network *n, uint64_t ns);
 
 /* Takes the lock, also from a proxy that makes progress without a pause. */
 static inline void network_enter(struct network *n)

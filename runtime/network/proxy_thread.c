@@ -115,7 +115,8 @@ static void step(struct proxy *p)
     if (kernels)
         p->work->raise(p->network);
     if (pace_look(&p->pace, now)) {
-        left_alone_look(&p->left_alone, now);
+        if (p->number == 0)
+            left_alone_look(&p->left_alone, now);
         p->work->look_around(p->network);
         if (kernels)
             p->work->look_after(p->network);
@@ -133,7 +134,7 @@ static void *proxy_main(void *argument)
 
 /* ---- Life ---- */
 
-static void proxy_pin(pthread_t thread)
+static void proxy_pin(pthread_t thread, int number)
 {
     int64_t cpu = settings_number(SETTING_PROXY_CPU);
     cpu_set_t set;
@@ -141,11 +142,12 @@ static void proxy_pin(pthread_t thread)
 
     if (cpu < 0)
         return;
+    cpu += number;
     CPU_ZERO(&set);
     CPU_SET((size_t)cpu, &set);
     if ((error = pthread_setaffinity_np(thread, sizeof set, &set)))
-        log_warn("GSHMEM_PROXY_CPU=%lld: the proxy cannot run there: %s", (long long)cpu,
-                 strerror(error));
+        log_warn("GSHMEM_PROXY_CPU=%lld: proxy %d cannot run on CPU %lld: %s",
+                 (long long)(cpu - number), number, (long long)cpu, strerror(error));
 }
 
 gshmem_status_t proxy_start(struct proxy *p, struct network *n, const struct proxy_work *work)
@@ -171,7 +173,7 @@ gshmem_status_t proxy_start(struct proxy *p, struct network *n, const struct pro
         return fail(GSHMEM_ERR_SYSTEM, "start-up: the proxy thread: %s", strerror(error));
     }
     pthread_setname_np(p->thread, "gshmem-proxy");
-    proxy_pin(p->thread);
+    proxy_pin(p->thread, p->number);
     /* release: pairs with the acquire of threads that ask whether there is a proxy */
     atomic_store_explicit(&p->runs, true, memory_order_release);
     return GSHMEM_OK;

@@ -32,6 +32,7 @@ struct proxy_work {
 
 struct proxy {
     struct network *network;
+    int number; /* of this proxy among those of the PE, from 0; set before proxy_start */
     const struct proxy_work *work;
     pthread_t thread;
     struct pace pace;

@@ -422,6 +422,11 @@ __attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pe
     return status;
 }
 
+gshmem_status_t network_drain(struct pending *pending, const char *call)
+{
+    return wait_until_done(pending, atomic_load(&pending->issued), call);
+}
+
 /* No store of another PE can end this wait: it makes progress from the start. */
 gshmem_status_t network_quiet(struct pending *pending, const char *call)
 {

@@ -176,6 +176,7 @@ enum step {
     STEP_FULL,      /* its transport has no room, or its PE's address is not known yet */
     STEP_UNWRITTEN, /* not all of it has been written */
     STEP_FENCED,    /* it waits for other channels */
+    STEP_CROSSING,  /* it waits for other lanes, whose progress does not wake this one's proxy */
 };
 
 /* Relaxed: a thread that issues after a fence of the host has synchronized with its caller. */
@@ -311,12 +312,34 @@ static bool is_held_back(const struct proxy_channel *c, const struct gshmem_comm
     return m->kind == GSHMEM_COMMAND_FENCE && waits;
 }
 
+/* Whether something that was issued before the fence, and posted on another lane, is not
+ * complete. */
+static bool is_crossing(struct proxy_channel *c, const struct gshmem_command *fence)
+{
+    const uint64_t position[GSHMEM_FENCE_CHANNELS - 1] = {fence->address, fence->local,
+                                                          fence->size};
+    bool waits = false;
+
+    if (c->host && !c->crossing.waits)
+        c->crossing.issued = gshmem_load_relaxed(&c->host->issued);
+    /* acquire, both: pair with the releases in channel_publish and requests_land. What is posted
+     * behind the fence comes after what was completed on the other lane */
+    for (uint32_t i = 0; i < GSHMEM_FENCE_CHANNELS - 1; i++)
+        waits |= c->far[i] &&
+                 (gshmem_load_acquire(c->far[i]) & ~GSHMEM_DONE_FAILED) < position[i];
+    waits |= c->host && gshmem_load_acquire(&c->host->done) < c->crossing.issued;
+    c->crossing.waits = waits;
+    return waits;
+}
+
 /* What is posted from now on belongs to the next epoch. */
 static enum step pass_fence(struct proxy_channel *c, const struct gshmem_command *fence,
                             struct passage *p)
 {
     if (is_held_back(c, fence))
         return STEP_FENCED;
+    if (GSHMEM_UNLIKELY(c->crosses) && is_crossing(c, fence))
+        return STEP_CROSSING;
     atomic_fetch_add_explicit(c->way->fences, 1, memory_order_relaxed);
     c->taken += p->slots;
     channel_end(p, GSHMEM_OK);
@@ -514,7 +537,7 @@ bool channel_take(struct proxy_channel *c)
         gshmem_channel_give_back(c->tail, c->taken);
     channel_publish(c);
     c->stuck = step == STEP_FULL || (c->taken >= end && c->taken >= records_end(c));
-    return c->taken != before;
+    return c->taken != before || step == STEP_CROSSING;
 }
 
 /* Of a command of two slots, both must be there: the thread that writes it wakes the proxy after

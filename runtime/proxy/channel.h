@@ -5,7 +5,7 @@
  *
  * There are as many records as slots. A command for which the transport has no room, or for which
  * no record is free, stays in the ring. Knows nothing of jobs: struct proxy_way says how to reach a
- * PE. All fields belong to the holder of the network's lock. */
+ * PE. All fields belong to the holder of the network's lock, or of the lane's. */
 #ifndef GSHMEM_PROXY_CHANNEL_H
 #define GSHMEM_PROXY_CHANNEL_H
 
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "gshmem/device/command.h"
+#include "gshmem/device/state.h"
 #include "runtime/proxy/way.h"
 
 struct proxy_channel {
@@ -37,6 +38,16 @@ struct proxy_channel {
     struct proxy_channel
         *other[GSHMEM_FENCE_CHANNELS - 1]; /* the other channels of its context; missing ones are at
                                               the end */
+    /* Where a PE has several lanes (network/lanes.h), a fence waits until what is before it and is
+     * posted on other lanes is complete: this holds for channels of other lanes, which are not in
+     * `other`, but here by their `done`, and for requests of the host. */
+    bool crosses; /* whether there is any of the two */
+    const uint64_t *far[GSHMEM_FENCE_CHANNELS - 1];
+    const struct gshmem_host_operations *host; /* of its context; NULL: posted on this lane */
+    struct {              /* the fence that waits for these now: */
+        bool waits;       /* whether one does */
+        uint64_t issued;  /* what the host had issued when the fence was first reached */
+    } crossing;
     struct {                 /* for the counts: since somebody has last looked */
         uint32_t full;       /* how often the channel was full when commands were taken */
         uint32_t no_room;    /* how often a command stayed for lack of room */
@@ -56,7 +67,8 @@ struct proxy_channel {
 void channel_failures_forget(void);
 /* Call before the first channel_take, when all fields above are filled in. */
 void channel_begin(struct proxy_channel *c);
-/* Takes the commands that are there, up to a limit; returns whether it took any. */
+/* Takes the commands that are there, up to a limit; returns whether it took any, or is to be called
+ * again soon. */
 bool channel_take(struct proxy_channel *c);
 /* Publishes to kernels how far commands are complete, if that has changed. */
 void channel_publish(struct proxy_channel *c);

@@ -76,14 +76,24 @@ static void channel_begin_traced(struct kernel_channel *c)
     c->proxy.taken = c->proxy.finished = c->proxy.published = first;
 }
 
-/* The channels that a fence in one of them names. */
+/* The channels that a fence in one of them names; and where it has to wait for other lanes. */
 static void name_others(struct kernel_context *k, int own)
 {
     int other = (int)GSHMEM_FENCE_CHANNELS - k->channels;
+    struct kernel_channel *c = &k->own[own];
 
+    if (c->lane)
+        c->proxy.host = k->host;
+    c->proxy.crosses = c->proxy.host != NULL;
     for (int i = 0; i < k->channels && other >= 0; i++) {
-        if (i != own)
-            k->own[own].proxy.other[other++] = &k->own[i].proxy;
+        if (i == own)
+            continue;
+        if (k->own[i].lane == c->lane) {
+            c->proxy.other[other++] = &k->own[i].proxy;
+        } else {
+            c->proxy.far[other++] = k->own[i].proxy.done;
+            c->proxy.crosses = true;
+        }
     }
 }
 
@@ -91,10 +101,12 @@ void kernels_free_context(struct job *j, struct kernel_context *k)
 {
     if (!k)
         return;
-    for (int i = 0; i < k->channels; i++) {
+    for (int i = 0; i < k->channels && j->network; i++) {
+        if (k->own[i].proxy.way)
+            service_remove_channel(&k->own[i].proxy);
+    }
+    for (int i = 0; i < k->channels; i++) { /* none of them is looked at any more */
         struct kernel_channel *c = &k->own[i];
-        if (j->network)
-            service_remove_channel(&j->kernels->service, &c->proxy);
         if (c->shared) {
             kernel_trace_forget(&c->shared->tail);
             kernel_trace_forget(&c->shared->done);
@@ -120,20 +132,26 @@ gshmem_status_t kernels_make_context(struct job *j, int channels, struct pending
         k->network = j->network;
         k->host = network_is_needed(j->network) ? (struct gshmem_host_operations *)pending : NULL;
         k->channels = channels;
+        k->pending = pending;
         k->view = memory_of_device(j->device, sizeof *k->view);
         k->channel = memory_of_device(j->device, (size_t)channels * sizeof *k->channel);
         made = k->view && k->channel;
     }
+    const unsigned first = atomic_fetch_add(&j->kernels->contexts, 1);
+    const unsigned lanes = (unsigned)network_lanes(j->network);
     for (int i = 0; i < channels && made; i++) {
         made = make_channel(j->device, &k->own[i], &k->channel[i]);
         if (made && trace_is_on() && j->device->ops == &device_host)
             channel_begin_traced(&k->own[i]);
-        name_others(k, i);
+        k->own[i].lane = (int)((first + (unsigned)i) % lanes);
+        k->crosses |= k->own[i].lane != 0;
     }
+    for (int i = 0; i < channels && made; i++)
+        name_others(k, i);
     if (!made)
         status = fail(GSHMEM_ERR_MEMORY, "out of memory for %d channels of kernels", channels);
     for (int i = 0; i < channels && !status; i++) {
-        status = service_add_channel(&j->kernels->service, &k->own[i].proxy);
+        status = service_add_channel(&j->kernels->service[k->own[i].lane], &k->own[i].proxy);
         k->own[i].shared->stream = k->own[i].proxy.stream;
     }
     if (status)
@@ -223,7 +241,7 @@ enum stage { STAGE_POSTED, STAGE_SENT, STAGE_DONE };
 static uint64_t come_to(struct kernel_channel *c, enum stage stage)
 {
     if (stage == STAGE_SENT)
-        return service_sent(&job->kernels->service, &c->proxy);
+        return service_sent(&c->proxy);
     return stage == STAGE_DONE ? gshmem_load_acquire(c->proxy.done) & ~GSHMEM_DONE_FAILED
                                : gshmem_load_acquire(c->proxy.tail);
 }
@@ -322,10 +340,12 @@ gshmem_status_t kernels_fence(struct kernel_context *k, const char *call)
 
     if ((status = ask_tickets(k, target)))
         return status;
+    if (k->crosses && (status = network_drain(k->pending, call)))
+        return status;
     if (all_done(k, target))
         return GSHMEM_OK;
     status = contexts_wait_for_all(k, target, STAGE_POSTED, call, false);
-    if (!status && network_local_busy(k->network))
+    if (!status && (k->crosses || network_local_busy(k->network)))
         status = contexts_wait_for_all(k, target, STAGE_DONE, call, false);
     return status;
 }

@@ -72,17 +72,23 @@ static void kernels_look_after_all(struct network_source *source)
 static gshmem_status_t kernels_make(struct job *j)
 {
     int64_t channels = settings_number(SETTING_CHANNELS);
+    const int lanes = network_lanes(j->network);
     struct kernels *k = j->kernels;
     gshmem_status_t status;
 
     if (channels & (channels - 1))
         return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_CHANNELS=%lld: it must be a power of two",
                     (long long)channels);
+    if (lanes > 1 && (channels > (int64_t)GSHMEM_FENCE_CHANNELS || channels < lanes))
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "GSHMEM_PROXIES=%d with GSHMEM_CHANNELS=%lld: with more than one proxy there "
+                    "must be a channel for each, and at most %u in all",
+                    lanes, (long long)channels, (unsigned)GSHMEM_FENCE_CHANNELS);
     /* Where operations are observed, kernels reach no object by themselves: the proxy sees them. */
     k->mapped = settings_number(SETTING_MAPPED) == CHOICE_MAPPED_ON && !j->observed;
-    k->service.team_of_sync = kernels_team_of_sync;
+    k->service->team_of_sync = kernels_team_of_sync;
     if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
-        (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep,
+        (status = service_start(k->service, j, k->shared->response, &k->shared->asleep,
                                 kernels_look_after_all)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||
         (status = make_teams(j)) || (status = make_contexts(j)) ||
@@ -201,7 +207,7 @@ void kernels_stop(struct job *j)
     memory_free_of_device(j->device, k->nowhere);
     free(k->dead);
     departures_watch_end(&k->left);
-    service_stop(&k->service);
+    service_stop(k->service);
     free(k);
     j->kernels = NULL;
 }
@@ -239,7 +245,7 @@ void gshmem_device_help(void)
     struct job *j = job;
 
     if (j && j->kernels)
-        service_help(&j->kernels->service);
+        service_help(j->kernels->service);
 }
 
 void gshmem_device_receive(void)
@@ -247,5 +253,5 @@ void gshmem_device_receive(void)
     struct job *j = job;
 
     if (j && j->kernels)
-        service_receive(&j->kernels->service);
+        service_receive(j->kernels->service);
 }

@@ -6,6 +6,7 @@
 #include "runtime/teams/departures.h"
 #include "runtime/proxy/channel.h"
 #include "runtime/proxy/memory.h"
+#include "runtime/network/lanes.h"
 #include "runtime/proxy/service.h"
 
 enum { CHANNEL_SLOTS_LOG2 = 10 };
@@ -29,6 +30,7 @@ struct channel_of_device {
 
 struct kernel_channel {
     struct proxy_channel proxy;
+    int lane; /* that takes from it; 0 is the one of the host's requests */
     struct channel_shared *shared;
     struct channel_of_device *device;
     _Atomic uint64_t
@@ -44,6 +46,8 @@ struct kernel_context {
     struct gshmem_device_ctx *view;
     struct gshmem_device_channel *channel; /* [channels], in the device's memory */
     int channels;
+    struct pending *pending; /* the requests of the host on the context */
+    bool crosses;            /* it has channels on a lane that is not the host's */
     struct kernel_channel own[];
 };
 
@@ -75,7 +79,8 @@ struct job_of_device {
 
 struct kernels {
     struct gshmem_device_state state;
-    struct service service;
+    struct service service[LANES_MOST];
+    atomic_uint contexts; /* made so far: their channels are on lanes in turn */
     struct job_shared *shared;
     struct job_of_device *device;
     struct kernel_context *context; /* the default one */

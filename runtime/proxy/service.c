@@ -168,14 +168,15 @@ static void raise_command(void *context, gshmem_status_t status, const struct pr
 static void note_unsent(void *context, uint64_t signal, gshmem_status_t status)
 {
     struct service *s = context;
-    const int team = s->team_of_sync(s->job, (const void *)(uintptr_t)signal);
+    struct service *first = s->first;
+    const int team = first->team_of_sync(s->job, (const void *)(uintptr_t)signal);
 
     if (team < 0 || status == GSHMEM_ERR_PEER_DEAD)
         return;
-    atomic_store_explicit(&s->unsent[team], (uint8_t)status, memory_order_relaxed);
+    atomic_store_explicit(&first->unsent[team], (uint8_t)status, memory_order_relaxed);
     /* release: pairs with the acquire in fail_unsent */
-    atomic_store_explicit(&s->any_unsent, true, memory_order_release);
-    proxy_wake(&s->network->proxy);
+    atomic_store_explicit(&first->any_unsent, true, memory_order_release);
+    proxy_wake(&first->network->proxy);
 }
 
 static void service_raise(struct network_source *source)
@@ -205,7 +206,9 @@ gshmem_status_t service_add_channel(struct service *s, struct proxy_channel *c)
     c->way = &s->way;
     channel_begin(c);
     mutex_take(&s->network->lock);
-    c->stream = s->streams++ % TRACE_STREAMS + 1;
+    c->stream = atomic_fetch_add_explicit(&s->first->streams, 1, memory_order_relaxed) %
+                    TRACE_STREAMS +
+                1;
     if (s->channels == s->channels_room) {
         int room = s->channels_room ? 2 * s->channels_room : 8;
         struct proxy_channel **more = realloc(s->channel, (size_t)room * sizeof *more);
@@ -222,8 +225,15 @@ gshmem_status_t service_add_channel(struct service *s, struct proxy_channel *c)
     return status;
 }
 
-void service_remove_channel(struct service *s, struct proxy_channel *c)
+static struct service *service_of(const struct proxy_channel *c)
 {
+    return c->way->context;
+}
+
+void service_remove_channel(struct proxy_channel *c)
+{
+    struct service *s = service_of(c);
+
     mutex_take(&s->network->lock);
     for (int i = 0; i < s->channels; i++) {
         if (s->channel[i] == c)
@@ -232,8 +242,10 @@ void service_remove_channel(struct service *s, struct proxy_channel *c)
     mutex_give(&s->network->lock);
 }
 
-uint64_t service_sent(struct service *s, struct proxy_channel *c)
+uint64_t service_sent(struct proxy_channel *c)
 {
+    struct service *s = service_of(c);
+
     mutex_take(&s->network->lock);
     const uint64_t sent = channel_sent(c);
     mutex_give(&s->network->lock);
@@ -268,12 +280,9 @@ static void service_publish(struct network_source *source)
         channel_publish(s->channel[i]);
 }
 
-void service_help(struct service *s)
+static void help_lane(struct network *n, bool asleep, uint64_t now)
 {
-    struct network *n = s->network;
-    uint64_t now = clock_ns();
-
-    if (__atomic_exchange_n(s->asleep, 0, __ATOMIC_RELAXED))
+    if (asleep)
         proxy_wake(&n->proxy); /* starting the proxy takes time, so this thread makes this round */
     if (proxy_is_at_it(&n->proxy, now))
         return;
@@ -281,6 +290,15 @@ void service_help(struct service *s)
         proxy_stand_aside(&n->proxy);
     for (int i = 0; i < HELP_ROUNDS && network_try_round(n); i++)
         continue;
+}
+
+void service_help(struct service *s)
+{
+    const uint64_t now = clock_ns();
+    const uint32_t asleep = __atomic_exchange_n(s->asleep, 0, __ATOMIC_RELAXED);
+
+    for (int i = 0; i < network_lanes(s->network); i++)
+        help_lane(s[i].network, asleep & s[i].bit, now);
 }
 
 /* Where there is nothing to do the call is two loads: a wait for a mapped peer must not wake the
@@ -307,7 +325,7 @@ static bool service_fall_asleep(struct network_source *source)
     struct service *s = (struct service *)source;
     bool work = false;
 
-    __atomic_store_n(s->asleep, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_or(s->asleep, s->bit, __ATOMIC_RELAXED);
     fence_all_threads();
     for (int i = 0; i < s->channels && !work; i++)
         work = channel_has_work(s->channel[i]);
@@ -316,7 +334,9 @@ static bool service_fall_asleep(struct network_source *source)
 
 static void service_wake_up(struct network_source *source)
 {
-    __atomic_store_n(((struct service *)source)->asleep, 0, __ATOMIC_RELAXED);
+    const struct service *s = (struct service *)source;
+
+    __atomic_fetch_and(s->asleep, ~s->bit, __ATOMIC_RELAXED);
 }
 
 /* With the lock. The watchdog's line is said once, and gshmem-where is shown it all the time. */
@@ -331,10 +351,10 @@ static void watch_channel(struct service *s, int i, uint64_t limit, service_show
     if (stalled < SHOWN_NS)
         return;
     const int pe = channel_describe(c, text, sizeof text);
-    show(s->job, i, pe, text, now - stalled);
+    show(s->job, i * s->first->network->lanes + s->network->number, pe, text, now - stalled);
 }
 
-void service_watch(struct service *s, service_show_fn *show)
+static void watch_lane(struct service *s, service_show_fn *show)
 {
     uint64_t limit = (uint64_t)settings_number(SETTING_WATCHDOG) * 1000000000u;
 
@@ -344,16 +364,27 @@ void service_watch(struct service *s, service_show_fn *show)
     mutex_give(&s->network->lock);
 }
 
+void service_watch(struct service *s, service_show_fn *show)
+{
+    for (int i = 0; i < network_lanes(s->network); i++)
+        watch_lane(&s[i], show);
+}
+
 /* ---- Start and stop ---- */
 
-gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_response *response,
-                              uint32_t *asleep,
-                              void (*look_after)(struct network_source *s))
+/* Of the further lanes' proxies. */
+static void look_after_nothing(struct network_source *source)
 {
+    (void)source;
+}
+
+static void prepare_lane(struct service *s, struct service *first, struct network *lane,
+                         struct gshmem_response *response, uint32_t *asleep,
+                         void (*look_after)(struct network_source *s))
+{
+    struct job *j = lane->job;
     const int heap = j->device_heap ? SEGMENT_DEVICE : SEGMENT_HEAP;
 
-    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-    channel_failures_forget();
     s->source = (struct network_source){
         .take = service_take,
         .publish = service_publish,
@@ -363,14 +394,16 @@ gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_re
         .look_after = look_after,
     };
     s->job = j;
-    s->network = j->network;
+    s->network = lane;
+    s->first = first;
+    s->bit = UINT32_C(1) << lane->number;
     s->asleep = asleep;
     s->way = (struct proxy_way){
         .n_pes = j->n_pes,
         .heap = j->map->segment[heap].base,
         .heap_bytes = j->checked ? 0 : j->map->segment[heap].own_bytes,
         .heap_segment = heap,
-        .fences = &j->network->fences,
+        .fences = &lane->fences,
         .response = response,
         .aim = resolve_command,
         .is_memory = is_memory,
@@ -382,10 +415,27 @@ gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_re
         .unsent = note_unsent,
         .context = s,
     };
-    return network_serve(j->network, &s->source);
+}
+
+gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_response *response,
+                              uint32_t *asleep,
+                              void (*look_after)(struct network_source *s))
+{
+    const int lanes = network_lanes(j->network);
+    gshmem_status_t status = GSHMEM_OK;
+
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    channel_failures_forget();
+    for (int i = 0; i < lanes; i++)
+        prepare_lane(&s[i], s, network_lane(j->network, i), response, asleep,
+                     i ? look_after_nothing : look_after);
+    for (int i = 0; i < lanes && !status; i++) /* from the first on, a proxy looks after all */
+        status = network_serve(network_lane(j->network, i), &s[i].source);
+    return status;
 }
 
 void service_stop(struct service *s)
 {
-    free(s->channel);
+    for (int i = 0; i < LANES_MOST; i++)
+        free(s[i].channel);
 }

@@ -26,17 +26,20 @@ struct raised {
 struct service {
     struct network_source source; /* first */
     struct job *job;
-    struct network *network;
+    struct network *network; /* the lane that takes from it */
+    struct service *first;   /* that of lane 0 */
+    uint32_t bit;            /* of the lane, in *asleep */
     struct proxy_way way; /* the means to carry out commands of kernels */
     struct proxy_channel **channel;
     int channels;
-    uint32_t streams; /* channels there have been so far, for ids of the trace */
+    _Atomic uint32_t streams; /* of lane 0: channels there have been so far, for ids of the trace */
     int channels_room;
-    uint32_t *asleep; /* shared with kernels: whether the proxy has to be woken */
+    uint32_t *asleep; /* shared with kernels: the proxies that have to be woken, a bit for each */
     struct pages pages;
     struct raised raise[RAISED_MOST]; /* for the proxy thread, which does not hold the lock then */
     _Atomic int raised;
-    /* Whose block of synchronization has this address; -1: none. Set before service_start. */
+    /* Whose block of synchronization has this address; -1: none. Set before service_start. These
+     * three are lane 0's. */
     int (*team_of_sync)(const struct job *j, const void *address);
     /* [team]: 0, or why a word of a round of its kernels was not sent; with the job's lock they
      * become the teams' failures */
@@ -44,27 +47,29 @@ struct service {
     _Atomic bool any_unsent;
 };
 
-/* From now on the network takes from the channels that are added. look_after: as in struct
- * network_source. */
+/* Functions that take all of them, one for each lane, have them as `s`; others take one. */
+
+/* From now on each lane of the network takes from the channels that are added to its service.
+ * look_after: as in struct network_source; lane 0's proxy calls it. */
 gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_response *response,
                               uint32_t *asleep,
                               void (*look_after)(struct network_source *s));
 /* Channels whose first command does not complete: the watchdog logs them once; they are given to
- * `show` all the time, with that command's PE and text. */
+ * `show` all the time, with that command's PE and text. All. */
 typedef void service_show_fn(struct job *j, int channel, int pe, const char *text, uint64_t since);
 void service_watch(struct service *s, service_show_fn *show);
-/* After network_stop. */
+/* After network_stop. All. */
 void service_stop(struct service *s);
 
 gshmem_status_t service_add_channel(struct service *s, struct proxy_channel *c);
-/* channel_sent, with the lock. */
-uint64_t service_sent(struct service *s, struct proxy_channel *c);
-void service_remove_channel(struct service *s, struct proxy_channel *c);
+/* channel_sent, with the lock; and the end of a channel that was added. */
+uint64_t service_sent(struct proxy_channel *c);
+void service_remove_channel(struct proxy_channel *c);
 
-/* For a thread of the host device that waits: wakes the proxy, or does its work. */
+/* For a thread of the host device that waits: wakes the proxies, or does their work. All. */
 void service_help(struct service *s);
 /* The same for a thread that waits for other PEs' updates. It does nothing where all PEs are on
- * this node and the proxy sleeps, since the proxy sleeps only when it has taken all commands. */
+ * this node and a proxy sleeps, since a proxy sleeps only when it has taken all commands. All. */
 void service_receive(struct service *s);
 
 #endif

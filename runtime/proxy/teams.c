@@ -262,7 +262,7 @@ void kernels_show_team(struct job *j, struct team *t)
             *t->kernel->failure = GSHMEM_ERR_PEER_DEAD;
     }
     /* what an earlier team has left there */
-    atomic_store_explicit(&k->service.unsent[t->id], 0, memory_order_relaxed);
+    atomic_store_explicit(&k->service->unsent[t->id], 0, memory_order_relaxed);
     struct gshmem_device_team view = {
         .ctx = kernels_view(j, t, k->context),
         .sync = sync_block(j, t->id),
@@ -354,7 +354,7 @@ static void mark_dead(struct job *j, int pe)
  * of it when this PE leaves. */
 static void fail_unsent(struct job *j)
 {
-    struct service *s = &j->kernels->service;
+    struct service *s = j->kernels->service;
 
     /* acquire: pairs with the release in note_unsent */
     if (!atomic_exchange_explicit(&s->any_unsent, false, memory_order_acquire))
@@ -442,7 +442,7 @@ void kernels_look_after(struct job *j)
     struct kernels *k = j->kernels;
     int ignored;
 
-    service_watch(&k->service, shown_channel);
+    service_watch(k->service, shown_channel);
     if (k->shared->failure == GSHMEM_ERR_ABORTED)
         return;
     pthread_mutex_lock(&j->lock);

@@ -31,6 +31,14 @@ static struct stats_block *make_block(struct stats *s, bool peers)
     return s->all = b;
 }
 
+struct stats_block *stats_new_block(struct stats *s, bool peers)
+{
+    pthread_mutex_lock(&s->lock);
+    struct stats_block *b = make_block(s, peers);
+    pthread_mutex_unlock(&s->lock);
+    return b;
+}
+
 /* The next thread that needs a block goes on counting in this one. */
 static void give_back(void *block)
 {

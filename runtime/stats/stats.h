@@ -206,6 +206,9 @@ extern _Thread_local struct stats_held {
 } stats_held;
 extern unsigned stats_begun;
 struct stats_block *stats_take_block(struct stats *s);
+/* A block of the network's or the proxy's, if the PE has more than one; peers: it counts by PE.
+ * NULL: out of memory. */
+struct stats_block *stats_new_block(struct stats *s, bool peers);
 
 /* This thread's block; NULL: out of memory, which was counted. */
 static inline struct stats_block *stats_mine(struct stats *s)

@@ -29,7 +29,7 @@ struct trace {
 };
 
 struct trace *trace;
-uint64_t trace_operation;
+_Thread_local uint64_t trace_operation;
 
 /* The chunk that this thread holds, of the trace that began as number `of`. */
 static _Thread_local struct {

@@ -12,7 +12,7 @@ struct trace;
 extern struct trace *trace; /* NULL: nothing is traced */
 
 /* While a request is posted, under the network's lock: the id of its operation; 0: it has none. */
-extern uint64_t trace_operation;
+extern _Thread_local uint64_t trace_operation;
 
 static inline bool trace_is_on(void)
 {

@@ -1,6 +1,7 @@
 /* fence and quiet, where the host has issued what is before, or after, and where a kernel has: four pairs.
  *
- *  - Fence: one issues puts of many sizes; the same or the other fences, and signals.
+ *  - Fence: one issues puts of many sizes; the same or the other fences, and signals. Or the host fences, and a
+ *    kernel signals.
  *  - Quiet: one issues nonblocking gets; the same or the other quiets, and looks at what they brought. */
 #include "litmus.h"
 
@@ -22,7 +23,7 @@ static __host__ __device__ bool is_big(int round)
 
 static __host__ __device__ void put_share(struct objects o, int round, unsigned rank, unsigned size)
 {
-    if (rank == 0 && is_big(round))
+    if (rank == round / 8 % 4 * THREADS % size && is_big(round)) /* each block in turn */
         gshmem_putmem_nbi(o.big, o.source, BIG, o.to);
     for (unsigned i = rank; i < WORDS; i += size)
         gshmem_uint64_p(o.word + i, (uint64_t)round + i, o.to);
@@ -33,16 +34,29 @@ __global__ void put_in_kernel(struct objects o, int round)
     put_share(o, round, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
 }
 
+static __host__ __device__ gshmem_status_t signal(struct objects o, int round)
+{
+    return gshmem_signal_set(o.flag, (uint64_t)round, o.to);
+}
+
 static __host__ __device__ gshmem_status_t fence_and_signal(struct objects o, int round)
 {
     gshmem_status_t status = gshmem_fence();
 
-    return status ? status : gshmem_signal_set(o.flag, (uint64_t)round, o.to);
+    return status ? status : signal(o, round);
 }
 
+/* One block of them, which has a channel of its own. */
 __global__ void fence_in_kernel(struct objects o, int round, struct found *found)
 {
-    EXPECT(found, fence_and_signal(o, round), GSHMEM_OK);
+    if (blockIdx.x == (unsigned)round % gridDim.x)
+        EXPECT(found, fence_and_signal(o, round), GSHMEM_OK);
+}
+
+__global__ void signal_in_kernel(struct objects o, int round, struct found *found)
+{
+    if (blockIdx.x == (unsigned)round % gridDim.x)
+        EXPECT(found, signal(o, round), GSHMEM_OK);
 }
 
 /* Whether what was put there in a round has all come. */
@@ -55,8 +69,12 @@ __global__ void check_put(struct objects o, int round, struct found *found)
         EXPECT(found, ((volatile uint64_t *)o.big)[BIG / 8 - 1], round);
 }
 
-static void test_fence(const struct litmus *l, struct objects o, bool by_kernel, bool then_kernel)
+enum { HOST_FENCES, KERNEL_FENCES, HOST_FENCES_KERNEL_SIGNALS };
+
+static void test_fence(const struct litmus *l, struct objects o, bool by_kernel, int then)
 {
+    static const char *const fences[] = {"the host fences", "a kernel fences",
+                                         "the host fences, a kernel signals"};
     char test[80];
 
     for (int r = 1; r <= l->rounds / 100; r++) {
@@ -68,16 +86,20 @@ static void test_fence(const struct litmus *l, struct objects o, bool by_kernel,
         else
             put_share(o, r, 0, 1);
         CHECK_LAUNCH();
-        if (then_kernel)
-            fence_in_kernel<<<1, 1>>>(o, r, l->found);
-        else
+        if (then == KERNEL_FENCES) {
+            fence_in_kernel<<<4, 1>>>(o, r, l->found);
+        } else if (then == HOST_FENCES) {
             CHECK_OK(fence_and_signal(o, r));
+        } else {
+            CHECK_OK(gshmem_fence());
+            signal_in_kernel<<<4, 1>>>(o, r, l->found);
+        }
         check_put<<<1, 1>>>(o, r, l->found);
         CHECK_LAUNCH();
         CHECK_OK(gshmem_barrier_all());
     }
-    snprintf(test, sizeof test, "fence: %s puts, %s fences", by_kernel ? "a kernel" : "the host",
-             then_kernel ? "a kernel" : "the host");
+    snprintf(test, sizeof test, "fence: %s puts, %s", by_kernel ? "a kernel" : "the host",
+             fences[then]);
     litmus_check(l, test);
 }
 
@@ -140,9 +162,11 @@ int main(int argc, char **argv)
     o.source = shared_array<uint64_t>(BIG / 8);
     o.to = (gshmem_my_pe() + 1) % gshmem_n_pes();
     for (int pair = 0; pair < 4; pair++) {
-        test_fence(&l, o, pair & 1, pair & 2);
+        test_fence(&l, o, pair & 1, pair & 2 ? KERNEL_FENCES : HOST_FENCES);
         test_quiet(&l, o, pair & 1, pair & 2);
     }
+    test_fence(&l, o, false, HOST_FENCES_KERNEL_SIGNALS);
+    test_fence(&l, o, true, HOST_FENCES_KERNEL_SIGNALS);
     CHECK_OK(gshmem_free(o.word));
     CHECK_OK(gshmem_free(o.big));
     CHECK_OK(gshmem_free(o.flag));

@@ -468,6 +468,64 @@ static void test_fence(void)
     CHECK_EQ(fake_requests, 0);
 }
 
+/* Where channels of the context, or the host's requests, are another lane's, a fence waits until
+ * what was before it there is complete. Until then its channel is to be looked at again: nobody
+ * wakes its proxy when that changes. */
+static void test_crossing(void)
+{
+    struct gshmem_host_operations host = {.issued = 4, .done = 3};
+    uint64_t far_done = 6 | GSHMEM_DONE_FAILED;
+
+    fake_begin();
+    fake_channel.other[0] = NULL;
+    fake_channel.far[0] = &far_done;
+    fake_channel.crosses = true;
+    write_one(value(1, 1));
+    write_one(fence_behind(7));
+    write_one(value(1, 2));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 1);
+    for (int i = 0; i < 3; i++) {
+        CHECK(channel_take(&fake_channel));
+        CHECK(channel_has_work(&fake_channel));
+        CHECK_EQ(fake_tail, 1);
+    }
+    far_done = 7 | GSHMEM_DONE_FAILED;
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 3);
+    CHECK_EQ(fake_request[1].epoch, fake_request[0].epoch + 1);
+    CHECK(!channel_take(&fake_channel));
+
+    fake_begin(); /* what the host issues while a fence waits is not waited for, the next fence is */
+    fake_channel.host = &host;
+    fake_channel.crosses = true;
+    write_one(fence_behind(0));
+    write_one(fence_behind(0));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 0);
+    host.issued = 5;
+    CHECK(channel_take(&fake_channel));
+    host.done = 4;
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 1);
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 1);
+    host.done = 5;
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 2);
+
+    fake_begin(); /* both kinds of channels */
+    fake_other.taken = 4;
+    fake_channel.far[1] = &far_done;
+    fake_channel.crosses = true;
+    write_one((struct gshmem_command){.kind = GSHMEM_COMMAND_FENCE, .address = 5, .local = 7});
+    CHECK(!channel_take(&fake_channel));
+    CHECK(!channel_has_work(&fake_channel));
+    fake_other.taken = 5;
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 1);
+}
+
 /* The GPU is flushed before that is said, and a failure of it is. */
 static void test_flush(void)
 {
@@ -788,6 +846,7 @@ int main(void)
     test_unsent();
     test_raises();
     test_fence();
+    test_crossing();
     test_flush();
     test_sources();
     test_sessions();

@@ -1,5 +1,6 @@
 /* The proxy's thread: it runs where GSHMEM_PROXY_CPU says, sleeps when there is nothing to do, and
- * is not there at all in programs that have no kernels. */
+ * is not there at all in programs that have no kernels. There are as many as GSHMEM_PROXIES says,
+ * and all of them sleep. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <sched.h>
@@ -63,6 +64,23 @@ static double cpu_seconds(void)
            1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
+static void check_idle(void)
+{
+    usleep(100 * 1000);
+    double before = cpu_seconds();
+    usleep(1000 * 1000);
+    /* It takes 0.002; a proxy that spins, 1. */
+    double used = cpu_seconds() - before;
+    if (used > 0.2)
+        CHECK_FAIL("an idle second took %.3f s of CPU", used);
+}
+
+static void check_none_left(char *cpus, int size)
+{
+    while (count_proxies(cpus, size)) /* joined, it may be listed for a moment */
+        usleep(1000);
+}
+
 int main(void)
 {
     char cpus[200] = "", where[200];
@@ -79,15 +97,16 @@ int main(void)
     CHECK_EQ(count_proxies(cpus, sizeof cpus), 1);
     snprintf(where, sizeof where, "Cpus_allowed_list:\t%d\n", cpu);
     CHECK_STR(cpus, where);
-    usleep(100 * 1000);
-    double before = cpu_seconds();
-    usleep(1000 * 1000);
-    /* It takes 0.002; a proxy that spins, 1. */
-    double used = cpu_seconds() - before;
-    if (used > 0.2)
-        CHECK_FAIL("an idle second took %.3f s of CPU", used);
+    check_idle();
     CHECK_OK(gshmem_finalize());
-    while (count_proxies(cpus, sizeof cpus)) /* joined, it may be listed for a moment */
-        usleep(1000);
+    check_none_left(cpus, sizeof cpus);
+
+    CHECK_EQ(unsetenv("GSHMEM_PROXY_CPU"), 0);
+    CHECK_EQ(setenv("GSHMEM_PROXIES", "3", 1), 0);
+    CHECK_OK(gshmem_init());
+    CHECK_EQ(count_proxies(cpus, sizeof cpus), 3);
+    check_idle();
+    CHECK_OK(gshmem_finalize());
+    check_none_left(cpus, sizeof cpus);
     return 0;
 }

@@ -1,0 +1,122 @@
+/* Several proxies, each with channels and connections of its own: a PE that dies has died for all of
+ * them, also for one that has never reached it; and PEs that disagree about their number are told.
+ *
+ * Starts its own PEs by fork and a unique id, on two pretended nodes: lanes death|unequal. PE 0 is
+ * the parent. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "kernel.h"
+
+enum { PES = 2, PROXIES = 4 };
+
+static uint64_t word; /* symmetric: a variable of the program */
+static int ready[2], done[2]; /* pipes: PE 0 has contact, or is through */
+
+static int ask(uint32_t channel, uint32_t tag)
+{
+    struct gshmem_command command = {.kind = GSHMEM_COMMAND_VALUE,
+                                     .type = 8,
+                                     .pe = 1,
+                                     .address = (uintptr_t)&word,
+                                     .local = tag,
+                                     .responds = 1,
+                                     .response = 3 + channel,
+                                     .tag = tag};
+
+    const struct gshmem_response *r = &state.ctx.job->response[command.response];
+    uint64_t answer;
+
+    issue(&state.ctx.channel[channel], &command, 1);
+    while (((answer = gshmem_load_acquire(&r->answer)) >> 8) != tag) { /* also after the death */
+        gshmem_device_help();
+        sched_yield();
+    }
+    return (int)(answer & 255);
+}
+
+static void start(const gshmem_uniqueid_t *uid, int pe, const char *proxies)
+{
+    gshmem_init_attr_t attr = {.uid = uid, .pe = pe, .n_pes = PES};
+
+    CHECK_EQ(setenv("GSHMEM_PROXIES", proxies, 1), 0);
+    gshmem_device_register(&module);
+    CHECK_OK(gshmem_init_attr(&attr));
+    CHECK_EQ(state.ctx.channels, 4);
+}
+
+static void see_it_die(void)
+{
+    uint32_t tag = 1; /* of one byte, and never that of the answer before */
+    int status;
+
+    for (uint32_t channel = 0; channel < PROXIES - 1; channel++)
+        CHECK_EQ(ask(channel, tag), GSHMEM_OK);
+    CHECK_EQ(write(ready[1], "", 1), 1);
+    for (uint32_t channel = 0; channel < PROXIES - 1; channel++) {
+        while ((status = ask(channel, tag = (tag + 1) & 255)) == GSHMEM_OK)
+            usleep(1000);
+        CHECK_EQ(status, GSHMEM_ERR_PEER_DEAD);
+    }
+    CHECK_EQ(ask(PROXIES - 1, 1), GSHMEM_ERR_PEER_DEAD);
+}
+
+static void death(const gshmem_uniqueid_t *uid, int pe)
+{
+    char byte;
+
+    start(uid, pe, "4");
+    CHECK_OK(gshmem_barrier_all());
+    if (pe == 0) {
+        see_it_die();
+        return;
+    }
+    CHECK_EQ(read(ready[0], &byte, 1), 1);
+    raise(SIGKILL);
+}
+
+static void unequal(const gshmem_uniqueid_t *uid, int pe)
+{
+    char byte;
+
+    start(uid, pe, pe == 0 ? "2" : "1");
+    CHECK_OK(gshmem_barrier_all());
+    if (pe == 0) {
+        CHECK_EQ(ask(0, 1), GSHMEM_OK);
+        CHECK_EQ(ask(1, 2), GSHMEM_ERR_MISMATCH);
+        CHECK_EQ(ask(2, 3), GSHMEM_OK);
+        CHECK_EQ(write(done[1], "", 1), 1);
+    } else {
+        CHECK_EQ(read(done[0], &byte, 1), 1);
+    }
+    CHECK_OK(gshmem_barrier_all());
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc == 2 ? argv[1] : "";
+    void (*run)(const gshmem_uniqueid_t *, int) = strcmp(name, "death") == 0     ? death
+                                                  : strcmp(name, "unequal") == 0 ? unequal
+                                                                                 : NULL;
+    gshmem_uniqueid_t uid;
+    int status;
+
+    if (!run) {
+        fprintf(stderr, "usage: %s death|unequal\n", argv[0]);
+        return 2;
+    }
+    CHECK_EQ(setenv("GSHMEM_PRETENDED_NODES", "2", 1), 0);
+    CHECK_EQ(pipe(ready), 0);
+    CHECK_EQ(pipe(done), 0);
+    CHECK_OK(gshmem_get_uniqueid(&uid));
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        run(&uid, 1);
+        _exit(0);
+    }
+    run(&uid, 0);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(run == death ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    _exit(0); /* the job may be lost, and finalize would say so */
+}
