@@ -518,8 +518,8 @@ def test_interrupt_in_a_collective_ends_the_job():
 
 @pytest.mark.parametrize("who", ["the same call", "a later call", "the program's handler"])
 def test_which_call_an_interrupt_ends(who):
-    """The job ends if the main thread stays in the call in which Ctrl-C has found it. It does not end
-    for a later call of the same name, nor where the program has its own handler for SIGINT."""
+    """The job ends if the main thread stays in the call in which Ctrl-C has found it. It does not
+    end for a later call of the same name, nor where the program has its own handler for SIGINT."""
     passes(f"""
         import socket
         from gshmem import _job
