@@ -1,4 +1,5 @@
-/* For tests of what the library says while a PE waits: the line itself ends the wait. After gshmem.h. */
+/* For tests of what the library says while a PE waits: the line itself ends the wait. After
+ * gshmem.h. */
 #ifndef GSHMEM_TESTS_TOLD_H
 #define GSHMEM_TESTS_TOLD_H
 
@@ -9,13 +10,14 @@
 #include "check.h"
 
 static struct {
-    const char *text;  /* of the line */
-    _Atomic int *told; /* of the PE that is late: relaxed, nothing is handed over with it */
+    const char *text;     /* of the line */
+    _Atomic int *told;    /* of the PE that is late: relaxed, nothing is handed over with it */
     int lines, from, was; /* how many came; where stderr is read; what it was */
     pthread_t listener;
 } told;
 
-/* Passes on what the library says. It makes no call of the library, which waits in another thread. */
+/* Passes on what the library says. It makes no call of the library, which waits in another
+ * thread. */
 static inline void *told_listen(void *unused)
 {
     FILE *from = fdopen(told.from, "r");
@@ -36,8 +38,8 @@ static inline void *told_listen(void *unused)
     return unused;
 }
 
-/* Of the PE that is going to wait: a line with this text lets that PE of its node go on, which is late.
- * flag: symmetric memory. */
+/* Called by the PE that is going to wait: a line with this text releases the late PE, which is on
+ * the same node. flag: symmetric memory. */
 static inline void told_begin(const char *text, _Atomic int *flag, int late)
 {
     int pipes[2];
@@ -63,12 +65,12 @@ static inline int told_end(void)
     return told.lines;
 }
 
-/* Of the PE that is late: it is outside of the library, and so says nothing itself. */
+/* Called by the late PE: it waits outside of the library, whose watchdog says nothing of it. */
 static inline void told_await(_Atomic int *flag)
 {
     while (!atomic_load_explicit(flag, memory_order_relaxed))
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    /* So that a second line has its time; the test passes either way. */
+    /* So that a second line has time to come; the test passes either way. */
     nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
 }
 

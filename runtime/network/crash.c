@@ -27,8 +27,8 @@ enum {
     FRAMES = 24,
     SHOWN = 8,              /* frames whose source lines are looked up */
     STACK_NEAR = 16384,   /* bytes around a thread's stack pointer that are still of its stack */
-    END_SECONDS = 15,       /* after which a process that cannot say it ends all the same */
-    LINES_MS = 2000,        /* that this may take for one file */
+    END_SECONDS = 20,       /* after which a process that cannot say it ends all the same */
+    LINES_MS = 5000,        /* that this may take for one file */
     ALTERNATE_BYTES = 65536 /* of the stack on which a thread that has used up its own is handled */
 };
 

@@ -11,24 +11,26 @@
 
 #include "pe.h"
 
-enum { PAUSE_US = 300 * 1000 };
+enum { PAUSE_US = 300 * 1000, TIMES = 4 };
+
+static _Atomic bool about_to_call;
 
 static void *leave(void *nothing)
 {
     (void)nothing;
+    while (!about_to_call)
+        usleep(1000);
     usleep(PAUSE_US);
     exit(0);
 }
 
-static _Atomic bool about_to_call;
-
-/* The second time, so that the call waits by then: the main thread has gone on meanwhile. */
+/* The last time, so that the call waits by then: the main thread has gone on meanwhile. */
 static void leave_by_signal(int number)
 {
     static int times;
 
     (void)number;
-    if (about_to_call && ++times == 2)
+    if (about_to_call && ++times == TIMES)
         exit(0);
 }
 

@@ -11,7 +11,7 @@
 
 #include "pe.h"
 
-enum { PAUSE_US = 300 * 1000 };
+enum { PAUSE_US = 300 * 1000, TIMES = 4 };
 
 static uint64_t never;
 static int64_t process; /* of this PE; a variable of the program */
@@ -30,23 +30,40 @@ static void tell_and_leave(void)
     exit(0);
 }
 
-static void *leave(void *nothing)
+/* Whether the report says that PE 0 is in a collective. */
+static bool is_in_collective(void)
 {
-    (void)nothing;
+    char command[512], line[1024];
+    bool is = false;
+
+    snprintf(command, sizeof command, "%s/runtime/where/gshmem-where %d 2>&1",
+             getenv("GSHMEM_TEST_BUILD"), (int)getpid());
+    FILE *from = popen(command, "r");
+    CHECK(from);
+    while (fgets(line, sizeof line, from))
+        is |= strstr(line, "PE 0: in gshmem_barrier_all") || strstr(line, "PE 0: in gshmem_team_sync");
+    pclose(from);
+    return is;
+}
+
+static void *leave(void *is_collective)
+{
     while (!about_to_call)
         usleep(1000);
-    usleep(PAUSE_US); /* so that the call waits by then */
+    usleep(PAUSE_US); /* so that a wait for memory waits by then */
+    while (is_collective && !is_in_collective())
+        usleep(PAUSE_US);
     tell_and_leave();
     return NULL;
 }
 
-/* The second time, so that the call waits by then: the main thread has gone on meanwhile. */
+/* The last time, so that the call waits by then: the main thread has gone on meanwhile. */
 static void leave_by_signal(int number)
 {
     static int times;
 
     (void)number;
-    if (about_to_call && ++times == 2)
+    if (about_to_call && ++times == TIMES)
         tell_and_leave();
 }
 
@@ -83,7 +100,7 @@ int main(int argc, char **argv)
     if (me == 0) {
         CHECK_OK(gshmem_getmem(&other, &process, sizeof other, 1));
         if (strcmp(argv[1], "thread") == 0) {
-            CHECK_EQ(pthread_create(&thread, NULL, leave, NULL), 0);
+            CHECK_EQ(pthread_create(&thread, NULL, leave, strcmp(argv[2], "wait") ? &other : NULL), 0);
         } else {
             signal(SIGALRM, leave_by_signal);
             ualarm(PAUSE_US, PAUSE_US);

@@ -1,5 +1,5 @@
-/* PE 0 comes late; the watchdog of whoever waits says for what, how long, and for whom. PE 0 comes when
- * that line has been said.
+/* PE 0 comes late; the watchdog of whoever waits says for what, how long, and for whom. That line
+ * lets PE 0 come.
  *
  *     watchdog barrier|signal */
 #include "pe.h"

@@ -70,7 +70,7 @@ def passes(text, *options, **more):
 
 
 def where():
-    """gshmem-where, which program() does not look for: a tool beside the library in the build tree."""
+    """The path of gshmem-where, for which program() does not look, in the build tree."""
     return f"{os.path.dirname(os.environ['LIBGSHMEM'])}/runtime/where/gshmem-where"
 
 

@@ -106,7 +106,7 @@ def test_kept_memory_is_never_free():
     """)
 
 
-# A PE's process, from within a call that waits for PE 1. PE 0 says which call it is about to make.
+# PE 0 says which call it is about to make; PE 1 waits there until the test lets it go on.
 CALLS = """
         me, directory = int(os.environ["GSHMEM_RUN_PE"]), {directory!r}
 
@@ -518,8 +518,8 @@ def test_interrupt_in_a_collective_ends_the_job():
 
 @pytest.mark.parametrize("who", ["the same call", "a later call", "the program's handler"])
 def test_which_call_an_interrupt_ends(who):
-    """The job ends if the main thread stays in the call in which Ctrl-C has found it: not in a later
-    one of the same name, and not where the program has its own handler for SIGINT."""
+    """The job ends if the main thread stays in the call in which Ctrl-C has found it. It does not
+    end for a later call of the same name, nor where the program has its own handler for SIGINT."""
     passes(f"""
         import socket
         from gshmem import _job

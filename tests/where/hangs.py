@@ -92,6 +92,9 @@ WAYS = {
 }
 
 
+# What the report has to say before PE 1 is stopped, if the others would not wait for it otherwise.
+BEFORE = {"stopped_signal": r"PEs? (1|0,1|1,2|0-2): in signal_wait_until"}
+
 # Of a PE of another host nobody here has the stack, nor knows whether its process is stopped.
 EMULATED = {
     "loop": OUTSIDE + "$",
@@ -177,6 +180,15 @@ def end(job, pids, launcher=""):
             pass
 
 
+def stop(pid, before, ask):
+    """Stops PE 1, once the report says that it is where it has to be."""
+    time.sleep(0.3)  # so that PEs mostly wait by then; it passes either way
+    limit = time.monotonic() + SECONDS
+    while before and not re.search(before, ask()) and time.monotonic() < limit:
+        time.sleep(0.1)
+    os.kill(pid, signal.SIGSTOP)
+
+
 def hang(launcher, program, way):
     last, some = WAYS[way]
     if launcher == "emulated":
@@ -189,8 +201,7 @@ def hang(launcher, program, way):
         enter = ["nsenter", f"--net=/proc/{pids[0]}/ns/net"] if launcher == "emulated" else []
         try:
             if way.startswith("stopped"):
-                time.sleep(0.3)  # so that PEs mostly wait by then; it passes either way
-                os.kill(pids[1], signal.SIGSTOP)
+                stop(pids[1], BEFORE.get(way), lambda: where(str(pids[0]), enter))
             limit = time.monotonic() + SECONDS
             while time.monotonic() < limit and not is_right(text, last, some, launcher):
                 time.sleep(0.1)

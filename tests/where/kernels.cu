@@ -133,13 +133,15 @@ static void way_loops(uint64_t *flag, int me)
     gshmem_barrier_all();
 }
 
-static void way_owes(int me)
+/* PE 1 will be stopped as soon as all PEs are found: PE 0 is, once it needs PE 1 for its puts alone. */
+static void way_owes(int me, const char *directory)
 {
     const size_t bytes = 1 << 20;
     char *heap = (char *)gshmem_malloc(bytes);
 
     gshmem_barrier_all();
     if (me == 0) {
+        be_found(directory, me);
         kernel_that_puts<<<1, 1>>>(heap, heap, bytes);
         cudaDeviceSynchronize();
     }
@@ -168,7 +170,8 @@ int main(int argc, char **argv)
     gshmem_init();
     int me = gshmem_my_pe();
     uint64_t *flag = (uint64_t *)gshmem_calloc(1, 64);
-    if (argc > 2)
+    const bool owes = strcmp(way, "stopped_kernel") == 0;
+    if (argc > 2 && !(owes && me == 0))
         be_found(argv[2], me);
     if (strcmp(way, "kernel_crash") == 0 || strcmp(way, "kernel_deep") == 0)
         end_crash(me, strcmp(way, "kernel_deep") == 0);
@@ -176,8 +179,8 @@ int main(int argc, char **argv)
         way_over(flag, me);
     if (strcmp(way, "kernel_loop") == 0)
         way_loops(flag, me);
-    if (strcmp(way, "stopped_kernel") == 0)
-        way_owes(me);
+    if (owes)
+        way_owes(me, argv[2]);
     if (strcmp(way, "stream_teams") == 0)
         way_stream(me);
     if (strcmp(way, "kernel_teams") == 0)

@@ -168,8 +168,8 @@ static void way_handler(void)
     gshmem_barrier_all();
 }
 
-/* A signal handler of PE 1 interrupts its wait, and does not return: in the first barrier, in which
- * PE 0 is late, or in the second one. The others wait for PE 1 in the next. */
+/* A signal handler of PE 1 interrupts its wait, in one of the barriers or between two, and does not
+ * return. The others wait for PE 1 in the next. */
 static void interrupt_for_ever(int number)
 {
     (void)number;
@@ -182,9 +182,9 @@ static void way_signal_handler(void)
     if (me == 1)
         alarm(1);
     if (me == 0)
-        sleep(2);
-    gshmem_barrier_all();
-    gshmem_barrier_all();
+        sleep(2); /* so that it is mostly in the first */
+    for (;;)
+        gshmem_barrier_all();
 }
 
 /* PE 1 becomes another program. */
