@@ -317,6 +317,10 @@ GSHMEM_KERNELS_TOO_BEGIN
  * thread has synchronized since then with the thread that issued it (by a lock, __syncthreads,
  * cudaStreamSynchronize, the order of a stream, or a flag with a memory fence).
  *
+ * What comes after a fence in a kernel is what the thread that called it issues later. Where
+ * another thread, or the host, goes on from there, the kernel calls quiet, or the other one calls
+ * fence.
+ *
  * A PE has failed if it has died, or if a PE of the job has declared it dead. An operation on a
  * failed PE fails with GSHMEM_ERR_PEER_DEAD, when it is issued or in the next quiet. There is one
  * exception: if the failed PE's memory is mapped (gshmem_ptr is not NULL, as on the same node),

@@ -223,8 +223,10 @@ static void exit_at_once(int status)
  * yet, which takes a PE that leaves the job with 0 for a failure. b: NULL if there is none left. */
 static void exit_as_given(struct bootstrap *b, int status)
 {
-    if (b && status == 0)
+    if (b && status == 0) {
+        fflush(NULL); /* the launcher may end this process at once */
         b->ops->abort(b, status, "another PE has ended the job");
+    }
     exit_at_once(status);
 }
 

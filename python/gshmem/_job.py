@@ -349,13 +349,15 @@ def _watch(reader: socket.socket) -> None:
         while state.inside is inside and time.monotonic() < end:
             time.sleep(0.02)
         if state.inside is inside and initialized():
-            print(
-                f"PE {state.pe}: interrupted in {inside[0]}, for which the other PEs wait: "
-                "the job ends",
-                file=sys.stderr,
-                flush=True,
-            )
-            lib.gshmem_global_exit(128 + signal.SIGINT)
+            try:
+                print(
+                    f"PE {state.pe}: interrupted in {inside[0]}, for which the other PEs wait: "
+                    "the job ends",
+                    file=sys.stderr,
+                    flush=True,
+                )
+            finally:  # also where nobody reads that
+                lib.gshmem_global_exit(128 + signal.SIGINT)
 
 
 _watching = False

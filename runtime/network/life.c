@@ -242,6 +242,11 @@ static gshmem_status_t network_open_lanes(struct network *n, unsigned char *addr
             network_open_lane(n->lane[i], own, sizeof own, &own_bytes);
         if (status)
             return status;
+        if (!n->lane[i]->config.below != !n->config.below)
+            return fail(GSHMEM_ERR_TRANSPORT,
+                        "start-up: GSHMEM_PROXIES=%d: proxy %d cannot have the transport of proxy "
+                        "0; take fewer proxies, or set GSHMEM_TRANSPORT",
+                        n->lanes, i);
         if (!(more = lanes_encode(address, first, own, own_bytes, address + *bytes,
                                   capacity - *bytes)))
             return fail(GSHMEM_ERR_TRANSPORT,

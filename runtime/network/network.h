@@ -3,8 +3,9 @@
  *
  * A thread that waits for anything makes progress while it waits, so that a response is received by
  * the thread that needs it. When no thread waits, the proxy thread makes progress, and sleeps until
- * something arrives. One lock covers the transports and the kernels' channels. Requests in flight
- * are counted in the context, or the channel, that issued them.
+ * something arrives. One lock covers the transports and the kernels' channels; with several proxies
+ * each lane has its own (lanes.h). Requests in flight are counted in the context, or the channel,
+ * that issued them.
  *
  * A job on one node has a network, too, but no thread and no transport unless it has kernels. */
 #ifndef GSHMEM_RUNTIME_NETWORK_NETWORK_H

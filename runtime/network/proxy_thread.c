@@ -189,6 +189,8 @@ void proxy_wake(struct proxy *p)
 {
     const uint64_t one = 1;
 
+    if (p->wake_fd < 0) /* it has ended */
+        return;
     if (write(p->wake_fd, &one, sizeof one) != sizeof one && errno != EAGAIN)
         log_error("proxy: it cannot be woken: %s", strerror(errno));
 }
@@ -206,5 +208,6 @@ void proxy_stop(struct proxy *p)
         return;
     proxy_end_thread(p);
     close(p->wake_fd);
+    p->wake_fd = -1;
     atomic_store_explicit(&p->runs, false, memory_order_relaxed);
 }

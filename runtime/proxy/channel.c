@@ -567,7 +567,7 @@ bool channel_is_written(const struct proxy_channel *c, uint64_t position)
 uint64_t channel_stalled(struct proxy_channel *c, uint64_t now)
 {
     channel_settle(c);
-    const bool due = c->finished != c->taken || c->stuck;
+    const bool due = c->finished != c->taken || c->stuck || c->crossing.waits;
     if (!c->watched.since || c->finished != c->watched.finished || !due) {
         c->watched.finished = c->finished;
         c->watched.since = now;
@@ -584,6 +584,13 @@ int channel_describe(const struct proxy_channel *c, char *text, size_t size)
 
     if (c->finished != c->taken)
         first = *passage_at(c, c->finished);
+    else if (c->crossing.waits) {
+        snprintf(text, size,
+                 "a fence in a kernel, at position %llu of its channel: what other proxies have "
+                 "posted before it is not complete",
+                 (unsigned long long)c->taken);
+        return -1;
+    }
     snprintf(text, size,
              "%s in a kernel, to PE %d, at position %llu of its channel: %llu positions are posted "
              "and not done%s",

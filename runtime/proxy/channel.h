@@ -36,8 +36,8 @@ struct proxy_channel {
     struct transport_request plain, signalled; /* the common fields of requests of plain puts, and
                                                   of those with a signal */
     struct proxy_channel
-        *other[GSHMEM_FENCE_CHANNELS - 1]; /* the other channels of its context; missing ones are at
-                                              the end */
+        *other[GSHMEM_FENCE_CHANNELS - 1]; /* the other channels of its context; NULL: none, or it
+                                              is on another lane */
     /* Where a PE has several lanes (network/lanes.h), a fence waits until what is before it and is
      * posted on other lanes is complete: this holds for channels of other lanes, which are not in
      * `other`, but here by their `done`, and for requests of the host. */

@@ -62,6 +62,22 @@ static gshmem_status_t make_contexts(struct job *j)
     return status;
 }
 
+/* A fence that the host made while there were no kernels has only begun an epoch of lane 0: what
+ * came before it is in no order with what kernels will post on other lanes. */
+static gshmem_status_t drain_before_lanes(struct job *j)
+{
+    const char *call = "the start of kernels";
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (network_lanes(j->network) == 1)
+        return GSHMEM_OK;
+    pthread_mutex_lock(&j->lock);
+    for (struct context *c = j->contexts; c && !status; c = c->next)
+        status = network_drain(c->pending, call);
+    pthread_mutex_unlock(&j->lock);
+    return status ? status : network_drain(context_default_pending(), call);
+}
+
 static void kernels_look_after_all(struct network_source *source)
 {
     struct service *s = (struct service *)source;
@@ -87,7 +103,8 @@ static gshmem_status_t kernels_make(struct job *j)
     /* Where operations are observed, kernels reach no object by themselves: the proxy sees them. */
     k->mapped = settings_number(SETTING_MAPPED) == CHOICE_MAPPED_ON && !j->observed;
     k->service->team_of_sync = kernels_team_of_sync;
-    if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
+    if ((status = drain_before_lanes(j)) ||
+        (status = kernels_make_tables(j->device, k, j->n_pes)) ||
         (status = service_start(k->service, j, k->shared->response, &k->shared->asleep,
                                 kernels_look_after_all)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||

@@ -62,6 +62,7 @@ struct kernel_team {
     struct gshmem_device_team *view;
     struct gshmem_device_rounds *rounds;
     uint64_t *failure, *waiting; /* one allocation */
+    uint64_t waited, waited_since; /* the round that the proxy has found in *waiting, and when */
     struct kernel_tables tables;
 };
 
@@ -90,6 +91,7 @@ struct kernels {
     int looked_at; /* the PE of this node whose liveness was tested last */
     bool *dead;    /* [PE of the job] */
     struct departures_watch left; /* the proxy's */
+    bool any_left;
 };
 
 /* The PEs of a team, on the channels of a context. */

@@ -305,7 +305,9 @@ void service_help(struct service *s)
  * proxy (docs/decisions/0005). */
 void service_receive(struct service *s)
 {
-    if (s->network->remote || !__atomic_load_n(s->asleep, __ATOMIC_RELAXED))
+    const uint32_t all = (UINT32_C(1) << network_lanes(s->network)) - 1;
+
+    if (s->network->remote || __atomic_load_n(s->asleep, __ATOMIC_RELAXED) != all)
         service_help(s);
 }
 

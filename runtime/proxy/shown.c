@@ -144,7 +144,8 @@ void shown_channel(struct job *j, int channel, int pe, const char *text, uint64_
     if (w) {
         w->since = since;
         snprintf(w->text, sizeof w->text, "%s%s", key, text);
-        wait_show_peer(w, pe);
+        if (pe >= 0)
+            wait_show_peer(w, pe);
         where_write_end(w);
     }
     pthread_mutex_unlock(&lock);

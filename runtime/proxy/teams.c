@@ -9,6 +9,7 @@
 #include "gshmem.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/base/settings.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
@@ -293,15 +294,20 @@ void kernels_show_multicast(struct job *j, struct team *t)
  * new one. */
 gshmem_status_t kernels_show_domain(struct job *j)
 {
+    gshmem_status_t status = GSHMEM_OK;
+
     if (!j->kernels)
         return GSHMEM_OK;
+    pthread_mutex_lock(&j->lock);
     TEAM_FOR_ALL (j, i) {
         struct team *t = j->team[i];
-        if (t && t->kernel && t->kernel->view &&
+        if (t->kernel && t->kernel->view &&
             !make_tables_for_gpu(j, t, (struct team_of_device *)(void *)t->kernel->view))
-            return fail(GSHMEM_ERR_MEMORY, "showing kernels the PEs of team %d: out of memory", i);
+            status =
+                fail(GSHMEM_ERR_MEMORY, "showing kernels the PEs of team %d: out of memory", i);
     }
-    return GSHMEM_OK;
+    pthread_mutex_unlock(&j->lock);
+    return status;
 }
 
 void kernels_hide_team(struct job *j, gshmem_team_t handle)
@@ -395,15 +401,31 @@ static void look_for_dead(struct job *j)
     }
 }
 
+/* Whether a kernel of the team has waited in one round for a tenth of GSHMEM_PEER_TIMEOUT. Until
+ * then it may wait for a PE that is late to send its word, although all have come, and the one that
+ * has left had all of its own. */
+static bool waits_in_vain(struct kernel_team *k, uint64_t now)
+{
+    const uint64_t round = gshmem_load_relaxed(k->waiting);
+    const uint64_t limit = (uint64_t)settings_number(SETTING_PEER_TIMEOUT) * 100 * CLOCK_MS;
+
+    if (round != k->waited) {
+        k->waited = round;
+        k->waited_since = now;
+    }
+    return round && now - k->waited_since >= limit;
+}
+
 /* Kernels that wait for a PE that has left fail and report it, unless what they wait for came
  * before. */
-static void show_departed(struct job *j)
+static void show_departed(struct job *j, uint64_t now)
 {
     const unsigned char *way = j->kernels->left.way;
 
     TEAM_FOR_ALL (j, i) {
         const struct team *t = j->team[i];
-        for (int m = 0; t->kernel && m < t->n_pes && !*t->kernel->failure; m++) {
+        const bool fails = t->kernel && waits_in_vain(t->kernel, now);
+        for (int m = 0; fails && m < t->n_pes && !*t->kernel->failure; m++) {
             const int pe = t->members[m];
             if (way[pe]) /* release: pairs with the acquire of the failure word in
                             gshmem_kernel_receive, which then polls once more: a word that this
@@ -430,10 +452,12 @@ static void look_for_departed(struct job *j)
     pthread_mutex_lock(&j->lock);
     const bool waits = any_waits(j);
     pthread_mutex_unlock(&j->lock);
-    if (!departures_watch_look(j, &j->kernels->left, waits, clock_ns()))
+    const uint64_t now = clock_ns();
+    j->kernels->any_left |= departures_watch_look(j, &j->kernels->left, waits, now);
+    if (!j->kernels->any_left)
         return;
     pthread_mutex_lock(&j->lock);
-    show_departed(j);
+    show_departed(j, now);
     pthread_mutex_unlock(&j->lock);
 }
 

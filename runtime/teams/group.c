@@ -211,9 +211,10 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
  * The latency is that of log2(n) lines one after another, instead of n at once. A notification
  * contains the signature, or MIXED if the sender has received two different ones.
  *
- * A member that has ended the round knows that all have reached it, and not that all were notified
- * of that. If it dies then, another's notification may not come. Therefore a failure is followed by
- * a look at all slots: if all members have arrived, they say what the notifications would say. */
+ * If a member dies after all have reached the round, the notifications that others wait for may not
+ * have come yet. Therefore a failure is followed by a look at all slots: if all members have
+ * arrived, they say what the notifications would say. Leaders of nodes cannot look (internode.c):
+ * their round may fail then. */
 
 enum { MIXED = 2 };
 

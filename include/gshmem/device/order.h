@@ -23,7 +23,8 @@ GSHMEM_KERNEL void gshmem_kernel_fence_stores(void)
  *    any thread, has a smaller position, and the proxy reaches it first, however late it is written
  *    to the ring.
  * 2. The fence's command takes its position after that. What this thread issues from now on comes
- *    after the command. What the host had issued is posted already.
+ *    after the command. What the host had issued is posted already,
+ *    and where there are several proxies the proxy waits until it is complete.
  *
  * Because tickets are read before the command takes its position, no two fences can each wait for
  * commands after the other. The fence is sent even if all channels look empty: the tickets are read

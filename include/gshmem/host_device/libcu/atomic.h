@@ -136,7 +136,8 @@ template <class T> struct atomic_at {
         gshmem_host_may_wait();
         const bool changed = __atomic_compare_exchange_n(words(address), &old, word_of(value), weak,
                                                          (int)how, (int)failed);
-        expected = value_of(old);
+        if (!changed) /* otherwise another thread may have its memory by now */
+            expected = value_of(old);
         return changed;
     }
     /* How a comparison orders that fails. */
