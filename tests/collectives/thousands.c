@@ -47,7 +47,7 @@ static void check_pes(int i)
 
 static int64_t value(int i, int pe, size_t k)
 {
-    return i * 1000003 + pe * 1009 + (int64_t)k;
+    return (int64_t)i * 1000003 + pe * 1009 + (int64_t)k;
 }
 
 /* A sum and an exchange. What came is what the members of this team have sent, and no others. */
