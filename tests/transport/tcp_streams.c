@@ -139,8 +139,7 @@ static void answer_behind_signal(void)
 /* PE 0 has heard a word of PE 1's, and has no room to say so: it is not taken for said. */
 static void heard_without_room(void)
 {
-    static char data[TRANSPORT_COPIED];
-    struct transport_request word = small_put(0), put = {.kind = TRANSPORT_PUT, .pe = 1, .local = data};
+    struct transport_request word = small_put(0);
 
     begin();
     post(0, small_put(1));
@@ -153,12 +152,11 @@ static void heard_without_room(void)
     for (int i = 0; i < 50 && !o->unordered_received; i++)
         progress(0);
     CHECK(o->unordered_received == 1 && o->unordered_acked == 0);
-    for (put.bytes = sizeof data; try_post(0, put) == GSHMEM_OK;)
-        ;
-    for (put.bytes = 0; try_post(0, put) == GSHMEM_OK;)
-        ;
+    const size_t room = QUEUE_RING - (o->out.ring_end - o->out.ring_first);
+    o->out.ring_end += room; /* as if it were full: what the system takes of it is not known */
     CHECK(!queue_has_room(&o->out, REQUEST_BYTES, 1));
     initiator_acknowledge(t);
+    o->out.ring_end -= room;
     CHECK(t->initiators.unacknowledged && o->unordered_acked == 0);
     settle();
     CHECK_EQ(ok, posted);
