@@ -7,7 +7,7 @@
  *     floor-tcp serve 10.88.0.1        on one
  *     floor-tcp 10.88.0.1              on the other
  *
- * With the name of a congestion control behind, on both, all but the ping-pongs, and with that. */
+ * With the name of a congestion control behind, on both, with that. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -80,11 +80,6 @@ static const struct part {
     {"tcp_request", 4 << 20, REQUESTS, 0},
 };
 
-static int is_left_out(const struct part *p)
-{
-    return control && p->kind == PINGPONG;
-}
-
 static void answer_round(int fd, const struct part *p)
 {
     if (p->kind == REQUESTS) {
@@ -141,7 +136,7 @@ static int ascending(const void *a, const void *b)
 static void answer(int fd)
 {
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        for (int round = 0; round < ROUNDS && !is_left_out(&parts[i]); round++)
+        for (int round = 0; round < ROUNDS; round++)
             answer_round(fd, &parts[i]);
 }
 
@@ -152,8 +147,6 @@ static void ask(int fd)
     printf("benchmark,size,unit,median,min\n");
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const struct part *p = &parts[i];
-        if (is_left_out(p))
-            continue;
         for (int round = 0; round < ROUNDS; round++)
             value[round] = ask_round(fd, p);
         qsort(value, ROUNDS, sizeof value[0], ascending);

@@ -128,6 +128,20 @@ class Values:
         return statistics.median(values) if values else None
 
 
+def control_of_ours():
+    """What GSHMEM takes in place of the system's (congestion.c there); None: the system's."""
+    with open("/proc/sys/net/ipv4/tcp_congestion_control") as system:
+        if not system.read().startswith("bbr"):
+            return None
+    return "cubic" if os.geteuid() == 0 else "reno"
+
+
+def with_our_control(build):
+    """In front of a peer's command."""
+    control = control_of_ours()
+    return ["env", f"LD_PRELOAD={build}/tests/perf/libcontrol.so", f"TCP_CONTROL={control}"] if control else []
+
+
 def first_line(command):
     try:
         text = subprocess.run(command, capture_output=True, text=True).stdout
