@@ -129,5 +129,6 @@ void loop_alltoall(struct run *r, uint64_t n);
 
 double once_init(void);
 double once_memory(void);
+double once_contact(void);
 
 #endif
