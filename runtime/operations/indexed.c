@@ -43,13 +43,16 @@ static gshmem_status_t indexed_check_pes(const struct indexed *ix)
     if (!ix->pes && (unsigned)ix->pe >= n)
         return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu elements with PE %d: the %s has PEs 0..%u",
                     ix->call, ix->n, ix->pe, whole, n - 1);
-    for (size_t i = 0; ix->pes && i < ix->n; i++) {
-        if ((unsigned)ix->pes[i] >= n)
-            return fail(GSHMEM_ERR_ARGUMENT,
-                        "%s of %zu elements: pes[%zu] is %d: the %s has PEs 0..%u", ix->call, ix->n,
-                        i, ix->pes[i], whole, n - 1);
-    }
-    return GSHMEM_OK;
+    unsigned most = 0;
+    for (size_t i = 0; ix->pes && i < ix->n; i++) /* without an end in the middle, several at a time */
+        most = (unsigned)ix->pes[i] > most ? (unsigned)ix->pes[i] : most;
+    if (most < n)
+        return GSHMEM_OK;
+    size_t i = 0;
+    while ((unsigned)ix->pes[i] < n)
+        i++;
+    return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu elements: pes[%zu] is %d: the %s has PEs 0..%u",
+                ix->call, ix->n, i, ix->pes[i], whole, n - 1);
 }
 
 static void indexed_measure(struct indexed *ix)
@@ -76,117 +79,6 @@ static gshmem_status_t indexed_resolve(const struct indexed *ix, int pe, struct 
         at++;
     snprintf(call, sizeof call, "%s with index[%zu] = %zu", ix->call, at, ix->most);
     return context_resolve(ix->c, ix->object, ix->span, pe, call, l);
-}
-
-/* ---- Mapped ---- */
-
-static inline __attribute__((always_inline)) void
-indexed_move_one(const struct indexed *ix, char *there, size_t i, size_t bytes)
-{
-    char *at = there + ix->index[i] * bytes, *mine = ix->local + i * bytes;
-
-    if (ix->each == TRANSPORT_GET)
-        memcpy(mine, at, bytes);
-    else
-        memcpy(at, mine, bytes);
-}
-
-static inline void indexed_add_one(const struct indexed *ix, char *there, size_t i)
-{
-    void *at = there + ix->index[i] * ix->element;
-    const char *mine = ix->local + i * ix->element;
-    uint64_t operand = 0;
-    uint32_t half;
-
-    if (ix->element == sizeof half) {
-        memcpy(&half, mine, sizeof half);
-        operand = half;
-    } else {
-        memcpy(&operand, mine, sizeof operand);
-    }
-    if (GSHMEM_UNLIKELY(atomic_type_is_real(ix->type)))
-        atomic_apply(GSHMEM_AMO_ADD, ix->type, at, operand, 0);
-    else if (ix->element == sizeof half)
-        __atomic_fetch_add((uint32_t *)at, (uint32_t)operand, __ATOMIC_RELAXED);
-    else
-        __atomic_fetch_add((uint64_t *)at, operand, __ATOMIC_RELAXED);
-}
-
-static inline __attribute__((always_inline)) void
-indexed_move_some(const struct indexed *ix, char *there, const struct elements *e, size_t bytes)
-{
-    for (size_t k = 0; k < e->n; k++)
-        indexed_move_one(ix, there, elements_at(e, k), bytes);
-}
-
-/* Elements of one PE, whose copy is mapped at `there`. */
-static void indexed_move(const struct indexed *ix, char *there, const struct elements *e)
-{
-    if (ix->each == TRANSPORT_ATOMIC) {
-        for (size_t k = 0; k < e->n; k++)
-            indexed_add_one(ix, there, elements_at(e, k));
-        return;
-    }
-    switch (ix->element) {
-    case 4:
-        indexed_move_some(ix, there, e, 4);
-        break;
-    case 8:
-        indexed_move_some(ix, there, e, 8);
-        break;
-    default:
-        indexed_move_some(ix, there, e, ix->element);
-    }
-}
-
-/* Elements with a PE each that are mapped, by their places in k[]. */
-static inline __attribute__((always_inline)) void
-indexed_move_each(const struct indexed *ix, size_t from, const uint32_t *k, size_t n, size_t bytes)
-{
-    for (; n; n--, k++) {
-        const size_t i = from + *k;
-        char *there = (char *)ix->peer[ix->pes[i]] + ix->offset;
-        if (bytes)
-            indexed_move_one(ix, there, i, bytes);
-        else
-            indexed_add_one(ix, there, i);
-    }
-}
-
-static void indexed_move_mapped(const struct indexed *ix, size_t from, const uint32_t *k, size_t n)
-{
-    switch (ix->each == TRANSPORT_ATOMIC ? 0 : ix->element) {
-    case 0:
-        indexed_move_each(ix, from, k, n, 0);
-        break;
-    case 4:
-        indexed_move_each(ix, from, k, n, 4);
-        break;
-    case 8:
-        indexed_move_each(ix, from, k, n, 8);
-        break;
-    default:
-        indexed_move_each(ix, from, k, n, ix->element);
-    }
-}
-
-/* What gshmem_ctx_reach finds for the object: the table of mapped copies, or NULL. */
-static void indexed_find_peers(struct indexed *ix)
-{
-    const struct gshmem_ctx *view = &ix->c->view;
-    const struct gshmem_segment *const segments[] = {&view->heap, &view->data};
-
-    ix->peer = NULL;
-    for (int s = 0; s < 2 && !ix->peer; s++) {
-        ix->offset = (uintptr_t)ix->object - segments[s]->base;
-        if (ix->offset < segments[s]->bytes && ix->span <= segments[s]->bytes - ix->offset)
-            ix->peer = segments[s]->peer;
-    }
-}
-
-static inline char *indexed_reach(const struct indexed *ix, int pe)
-{
-    return ix->peer && ix->peer[pe] ? (char *)ix->peer[pe] + ix->offset : NULL;
 }
 
 /* ---- One request for each element ---- */
@@ -294,7 +186,7 @@ static size_t indexed_sift(const struct indexed *ix, struct sorting *s, size_t f
         mapped += is_mapped;
         left += !is_mapped;
     }
-    indexed_move_mapped(ix, from, s->order, mapped);
+    indexed_move_mapped(ix, &(struct elements){from, s->order, mapped});
     return left;
 }
 
@@ -319,6 +211,11 @@ static void indexed_sort(const struct indexed *ix, struct sorting *s, size_t fro
 static gshmem_status_t indexed_of_pes(const struct indexed *ix)
 {
     const int pes = ix->c->view.n_pes;
+
+    if (indexed_is_all_mapped(ix)) {
+        indexed_move_mapped(ix, &(struct elements){0, NULL, ix->n});
+        return GSHMEM_OK;
+    }
     struct sorting *s = malloc(sizeof *s + (size_t)pes * sizeof *s->end);
     gshmem_status_t status = GSHMEM_OK;
 

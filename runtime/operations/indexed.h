@@ -1,5 +1,6 @@
 /* Indexed operations: what a call is, and how its elements are carried out, by three ways: loads
- * and stores, one request for each element (both indexed.c), and batches (indexed_batches.c). */
+ * and stores (indexed_mapped.c), one request for each element (indexed.c), and batches
+ * (indexed_batches.c). */
 #ifndef GSHMEM_RUNTIME_OPERATIONS_INDEXED_H
 #define GSHMEM_RUNTIME_OPERATIONS_INDEXED_H
 
@@ -41,6 +42,22 @@ static inline size_t elements_at(const struct elements *e, size_t k)
 {
     return e->from + (e->order ? e->order[k] : k);
 }
+
+/* Finds what gshmem_ctx_reach finds for the object: the table of mapped copies, or NULL. */
+void indexed_find_peers(struct indexed *ix);
+
+/* NULL: pe's copy is not mapped. */
+static inline char *indexed_reach(const struct indexed *ix, int pe)
+{
+    return ix->peer && ix->peer[pe] ? (char *)ix->peer[pe] + ix->offset : NULL;
+}
+
+/* Whether all PEs' copies are mapped; false also where there are more PEs than elements. */
+bool indexed_is_all_mapped(const struct indexed *ix);
+/* Moves elements of one PE, whose copy is mapped at `there`. */
+void indexed_move(const struct indexed *ix, char *there, const struct elements *e);
+/* Moves elements with a PE each, whose copies are mapped. */
+void indexed_move_mapped(const struct indexed *ix, const struct elements *e);
 
 /* Posts elements of one PE in batches. */
 gshmem_status_t indexed_post(const struct indexed *ix, const struct location *l,
