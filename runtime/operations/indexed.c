@@ -44,7 +44,7 @@ static gshmem_status_t indexed_check_pes(const struct indexed *ix)
         return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu elements with PE %d: the %s has PEs 0..%u",
                     ix->call, ix->n, ix->pe, whole, n - 1);
     unsigned most = 0;
-    for (size_t i = 0; ix->pes && i < ix->n; i++) /* without an end in the middle, several at a time */
+    for (size_t i = 0; ix->pes && i < ix->n; i++) /* no end in the middle: several at a time */
         most = (unsigned)ix->pes[i] > most ? (unsigned)ix->pes[i] : most;
     if (most < n)
         return GSHMEM_OK;

@@ -19,7 +19,8 @@ const struct benchmark benchmarks[] = {
      "memory that start-up added to a PE, one value of each PE (Linux: Pss)", 0, NULL},
 #if LIB_HAS_HEAP
     {"contact", ALL, NANOSECONDS, 1, NULL, 1, 0, NULL, once_contact,
-     "put and quiet of a long to the next PE before anything else is sent, one value of each PE", 0, NULL},
+     "put and quiet of a long to the next PE before anything else is sent, one value of each PE", 0,
+     NULL},
 #endif
 
     {"put", ONE, NANOSECONDS, 1, "8", 1, 0, loop_put, NULL, "blocking put", 0, NULL},
