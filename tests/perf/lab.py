@@ -108,7 +108,7 @@ class Values:
     def add_csv(self, round_, how, text):
         for row in csv.DictReader(io.StringIO(text)):
             self.add(round_, how, int(row["pes"]), row["benchmark"],
-                     int(row["size"]) if row["size"] else None, row["unit"],
+                     int(row["size"]) if row.get("size") else None, row["unit"],
                      **{s: row[s] for s in self.STATISTICS if s in row})
 
     def write(self, file):
