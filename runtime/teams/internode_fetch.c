@@ -7,6 +7,7 @@
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/memory/map.h"
 #include "runtime/network/network.h"
 #include "runtime/teams/group.h"
 #include "runtime/teams/internode_parts.h"

@@ -344,7 +344,7 @@ GSHMEM_HOST_CURAND_MISSING(void, curand_init,
                            (unsigned long long, unsigned long long, unsigned long long, State *))
 GSHMEM_HOST_CURAND_MISSING(void, skipahead, (unsigned long long, State *))
 GSHMEM_HOST_CURAND_MISSING(void, skipahead_sequence, (unsigned long long, State *))
-GSHMEM_HOST_CURAND_MISSING(unsigned int, curand, (State *))
+GSHMEM_HOST_CURAND_MISSING(unsigned, curand, (State *))
 GSHMEM_HOST_CURAND_MISSING(float, curand_uniform, (State *))
 GSHMEM_HOST_CURAND_MISSING(double, curand_uniform_double, (State *))
 GSHMEM_HOST_CURAND_MISSING(float, curand_normal, (State *))
@@ -365,7 +365,7 @@ GSHMEM_HOST_CURAND_MISSING(double2, curand_log_normal2_double, (State *, double,
                             "cuRAND");                                                             \
         return type();                                                                             \
     }
-GSHMEM_HOST_CURAND_MISSING(unsigned int, curand_poisson)
+GSHMEM_HOST_CURAND_MISSING(unsigned, curand_poisson)
 GSHMEM_HOST_CURAND_MISSING(uint4, curand_poisson4)
 #undef GSHMEM_HOST_CURAND_MISSING
 
