@@ -238,8 +238,8 @@ void allocator_destroy(struct allocator *a)
     free(a);
 }
 
-/* A free range becomes the object of `bytes` at `start`; the rest of it, before and after the object,
- * stays free. Two spare ranges are there. */
+/* A free range becomes the object of `bytes` at `start`; the rest of it, before and after the
+ * object, stays free. Two spare ranges are there. */
 static void allocator_cut(struct allocator *a, struct range *r, size_t start, size_t bytes,
                           size_t asked)
 {

@@ -17,8 +17,8 @@
 #include "runtime/operations/heap_agreement.h"
 #include "runtime/operations/malloc.h"
 
-/* Where the program prefers its buffer, as an offset from `base`, the same on all PEs; HEAP_NOWHERE:
- * it prefers no place, or one outside of `limit`, or where no buffer begins. */
+/* Where the program prefers its buffer, as an offset from `base`, the same on all PEs;
+ * HEAP_NOWHERE: it prefers no place, or one outside of `limit`, or where no buffer begins. */
 static size_t register_preferred(struct request *r, const void *preferred, uintptr_t base,
                                  size_t limit, size_t alignment)
 {

@@ -52,7 +52,7 @@ static bool internode_fits(const struct group *g, const struct load *l)
 }
 
 /* Member i's slot, not in an inbox. */
-static struct note *slot_of(const struct group *g, int i, uint32_t round)
+static struct note *internode_slot(const struct group *g, int i, uint32_t round)
 {
     return g->internode->away[i] ? internode_fetched(g, i) : &g->sync[i]->note[round & 1];
 }
@@ -65,7 +65,7 @@ static struct note *note_of(const struct group *g, int i, uint32_t round, const 
     const size_t each = internode_whole_lines(internode_note_bytes(l->bytes));
 
     if (!internode_fits(g, l))
-        return slot_of(g, i, round);
+        return internode_slot(g, i, round);
     return (struct note *)(void *)(f->inbox[round & 1] + place * each);
 }
 
@@ -86,7 +86,7 @@ struct note *internode_note(const struct group *g)
 
 const struct note *internode_signed(const struct group *g, int i)
 {
-    return slot_of(g, i, g->round);
+    return internode_slot(g, i, g->round);
 }
 
 const struct note *internode_read(const struct group *g, int i)

@@ -8,8 +8,8 @@
  * The payload of a round is sent with the words of leaders, one message for a pair of nodes. It is
  * in the leader's inbox, in which its node's members have written their parts and find the others'
  * parts. Where a team has no inbox, or a round's payload does not fit, the slots of members on
- * other nodes are fetched when all have arrived (internode_fetch.c). Code that reads slots need not know
- * where they come from. */
+ * other nodes are fetched when all have arrived (internode_fetch.c). Code that reads slots need not
+ * know where they come from. */
 #ifndef GSHMEM_RUNTIME_TEAMS_INTERNODE_H
 #define GSHMEM_RUNTIME_TEAMS_INTERNODE_H
 

@@ -66,8 +66,8 @@ static inline size_t internode_whole_lines(size_t bytes)
     return (bytes + SYNC_LINE - 1) / SYNC_LINE * SYNC_LINE;
 }
 
-/* Gets the slots of the round that ends from the members on other nodes, with `bytes` of their data;
- * one: the slot of member `from` alone. */
+/* Gets the slots of the round that ends from the members on other nodes, with `bytes` of their
+ * data; one: the slot of member `from` alone. */
 gshmem_status_t internode_fetch(struct group *g, bool one, int from, size_t bytes,
                                 const char *call);
 /* Where the slot of a member on another node is that was fetched. */

@@ -59,7 +59,8 @@ namespace gshmem_host
 {
 
 /* What is added to an atomic: a number of its own type, and elements to a pointer; and what that
- * makes. Integers wrap at their limits, as the atomics themselves do: signed ones would overflow. */
+ * makes. Integers wrap at their limits, as the atomics themselves do; signed ones would
+ * overflow. */
 template <class T, bool = ::std::is_integral<T>::value && !::std::is_same<T, bool>::value>
 struct atomic_step {
     typedef T type;
