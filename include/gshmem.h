@@ -217,11 +217,19 @@ GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_buffer_unregister_all(void);
  * These pages become pages of the heap and count as its memory. No thread may use them during the
  * call.
  *
+ * register_symmetric_at is the same with an address of the heap that the program prefers for the
+ * buffer: on all PEs the address of the same place, such as one that an earlier call returned. The
+ * buffer gets that address if the heap is free there for all its bytes, and if buffers begin there:
+ * at pages, in GPU memory at multiples of 16 MiB. Otherwise, and with NULL or an address outside of
+ * the heap, it gets any address.
+ *
  * unregister is collective and begins with a barrier. It takes the address that registering
  * returned, and the same number of bytes. The memory stays the program's, with its current
  * contents; the program may release it after this call, not before. gshmem_finalize unregisters
  * what is left. */
 GSHMEM_API void *gshmem_buffer_register_symmetric(void *addr, size_t bytes, int flags);
+GSHMEM_API void *gshmem_buffer_register_symmetric_at(void *addr, size_t bytes, void *preferred,
+                                                     int flags);
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_buffer_unregister_symmetric(void *addr,
                                                                                size_t bytes);
 

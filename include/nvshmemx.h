@@ -30,6 +30,15 @@ static inline void *nvshmemx_buffer_register_symmetric(void *buf_ptr, size_t siz
     return gshmem_buffer_register_symmetric(buf_ptr, size, flags);
 }
 
+/* NULL as the preferred address: any. */
+static inline void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr,
+                                                                            size_t size,
+                                                                            void *preferred_addr,
+                                                                            int flags)
+{
+    return gshmem_buffer_register_symmetric_at(buf_ptr, size, preferred_addr, flags);
+}
+
 static inline int nvshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size)
 {
     return (int)gshmem_buffer_unregister_symmetric(mmap_ptr, size);

@@ -1,5 +1,5 @@
-/* What NVSHMEM offers and GSHMEM does not: a call of one of these does not compile, and the message
- * says what to use instead. */
+/* What NVSHMEM has for kernels alone: a call in a source without kernels does not compile, and the
+ * message says what to use instead. */
 #ifndef NVSHMEM_MISSING_H
 #define NVSHMEM_MISSING_H
 
@@ -21,11 +21,6 @@
 
 #endif
 
-#define NVSHMEM_MISSING(name, instead) NVSHMEM_MISSING_AS(name, #name " is not in GSHMEM: " instead)
-
-NVSHMEM_MISSING(nvshmemx_buffer_register_symmetric_at_preferred_address,
-                "use nvshmemx_buffer_register_symmetric, which chooses the address")
-
 /* Operations on queue pairs are for kernels alone. */
 #ifndef GSHMEM_CUDA
 #define NVSHMEM_FOR_KERNELS(name) NVSHMEM_MISSING_AS(name, #name NVSHMEM_FOR_KERNELS_TEXT)
@@ -42,6 +37,5 @@ NVSHMEM_FOR_KERNELS(nvshmemx_qp_signal_op)
 #undef NVSHMEM_FOR_KERNELS_TEXT
 #endif
 
-#undef NVSHMEM_MISSING
 #undef NVSHMEM_MISSING_AS
 #endif

@@ -44,7 +44,7 @@ static bool log_file_expand(const char *name, char *text, size_t size)
     return true;
 }
 
-static gshmem_status_t log_file_open(const char *name, int *fd)
+static gshmem_status_t log_file_open(const char *name, const char *variable, int *fd)
 {
     char path[FILE_NAME_BYTES];
 
@@ -53,16 +53,17 @@ static gshmem_status_t log_file_open(const char *name, int *fd)
         return GSHMEM_OK;
     if (!log_file_expand(name, path, sizeof path))
         return fail(GSHMEM_ERR_ARGUMENT,
-                    "GSHMEM_LOG_FILE=%s: expected a file's name of less than %d bytes, in which "
-                    "%%h is the machine, %%p the process, %%%% a %%",
-                    name, FILE_NAME_BYTES);
+                    "%s=%s: expected a file's name of less than %d bytes, in which %%h is the "
+                    "machine, %%p the process, %%%% a %%",
+                    variable, name, FILE_NAME_BYTES);
     *fd = descriptor_keep(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
     return *fd >= 0 ? GSHMEM_OK
-                    : fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_LOG_FILE=%s: cannot open %s: %s", name,
-                           path, log_errno(errno));
+                    : fail(GSHMEM_ERR_ARGUMENT, "%s=%s: cannot open %s: %s", variable, name, path,
+                           log_errno(errno));
 }
 
-gshmem_status_t log_file_set(const char *file, const char *subsystems)
+gshmem_status_t log_file_set(const char *file, const char *file_variable, const char *subsystems,
+                             const char *subsystems_variable)
 {
     unsigned chosen;
     const char *wrong;
@@ -70,10 +71,10 @@ gshmem_status_t log_file_set(const char *file, const char *subsystems)
 
     if (!log_subsystems_read(subsystems, &chosen, &wrong))
         return fail(GSHMEM_ERR_ARGUMENT,
-                    "GSHMEM_LOG_SUBSYSTEM=%s: \"%.*s\" is none of init, bootstrap, topo, mem, p2p, "
-                    "proxy, coll, transport, device, util, all",
-                    subsystems, (int)strcspn(wrong, ","), wrong);
-    gshmem_status_t status = log_file_open(file, &fd);
+                    "%s=%s: \"%.*s\" is none of init, bootstrap, topo, mem, p2p, proxy, coll, "
+                    "transport, device, util, all",
+                    subsystems_variable, subsystems, (int)strcspn(wrong, ","), wrong);
+    gshmem_status_t status = log_file_open(file, file_variable, &fd);
     if (!status)
         log_set_place(fd, chosen);
     return status;

@@ -353,6 +353,14 @@ static void warn_unknown(const char *entry)
         log_warn("%s is not a setting (gshmem-info --settings lists them)", name);
 }
 
+/* The variable that has set it, or could. */
+static const char *settings_named_by(enum setting s)
+{
+    const char *source = settings_source(s);
+
+    return source ? source : settings_variable(s);
+}
+
 gshmem_status_t settings_load(void)
 {
     gshmem_status_t first = GSHMEM_OK;
@@ -362,8 +370,9 @@ gshmem_status_t settings_load(void)
         first = first ? first : status;
     }
     log_set_level((enum log_level)values[SETTING_LOG].number);
-    gshmem_status_t status = log_file_set(settings_string(SETTING_LOG_FILE),
-                                          settings_string(SETTING_LOG_SUBSYSTEM));
+    gshmem_status_t status = log_file_set(
+        settings_string(SETTING_LOG_FILE), settings_named_by(SETTING_LOG_FILE),
+        settings_string(SETTING_LOG_SUBSYSTEM), settings_named_by(SETTING_LOG_SUBSYSTEM));
     return first ? first : status;
 }
 

@@ -238,20 +238,11 @@ void allocator_destroy(struct allocator *a)
     free(a);
 }
 
-bool allocator_take(struct allocator *a, size_t asked, size_t alignment, size_t *offset)
+/* A free range becomes the object of `bytes` at `start`; the rest of it, before and after the
+ * object, stays free. Two spare ranges are there. */
+static void allocator_cut(struct allocator *a, struct range *r, size_t start, size_t bytes,
+                          size_t asked)
 {
-    if (asked == 0 || asked > a->limit || alignment > a->limit)
-        return false;
-    if (alignment < GRAIN)
-        alignment = GRAIN;
-
-    size_t bytes = (asked + a->apart + GRAIN - 1) / GRAIN * GRAIN;
-    struct range *r = bytes > a->limit ? NULL : find_space(a, bytes, alignment);
-    if (!r || !allocator_reserve(a, 2))
-        return false;
-
-    /* The range becomes the object; the rest of it, before and after the object, stays free. */
-    size_t start = aligned_start(r, alignment);
     size_t before = start - r->offset, after = r->bytes - before - bytes;
 
     tree_erase(&a->spaces, &r->by_size);
@@ -270,13 +261,46 @@ bool allocator_take(struct allocator *a, size_t asked, size_t alignment, size_t 
     forget_within(a, start, bytes);
     a->used += bytes;
     a->objects++;
-    *offset = start;
+}
+
+/* The grains of an object, and of what is kept free behind it. asked: at most the limit. */
+static size_t whole_grains(const struct allocator *a, size_t asked)
+{
+    return (asked + a->apart + GRAIN - 1) / GRAIN * GRAIN;
+}
+
+bool allocator_take(struct allocator *a, size_t asked, size_t alignment, size_t *offset)
+{
+    if (asked == 0 || asked > a->limit || alignment > a->limit)
+        return false;
+    if (alignment < GRAIN)
+        alignment = GRAIN;
+
+    size_t bytes = whole_grains(a, asked);
+    struct range *r = bytes > a->limit ? NULL : find_space(a, bytes, alignment);
+    if (!r || !allocator_reserve(a, 2))
+        return false;
+    *offset = aligned_start(r, alignment);
+    allocator_cut(a, r, *offset, bytes, asked);
     return true;
 }
 
 static struct range *range_at(const struct allocator *a, size_t offset)
 {
     return address_entry(tree_at_most(&a->ranges, at_offset(offset)));
+}
+
+bool allocator_take_at(struct allocator *a, size_t offset, size_t asked)
+{
+    if (asked == 0 || asked > a->limit || offset >= a->limit || offset % GRAIN)
+        return false;
+
+    size_t bytes = whole_grains(a, asked);
+    struct range *r = range_at(a, offset);
+    if (r->asked || r->bytes - (offset - r->offset) < bytes || !allocator_reserve(a, 2))
+        return false;
+    allocator_cut(a, r, offset, bytes, asked);
+    return true;
 }
 
 enum allocator_answer allocator_look(const struct allocator *a, size_t offset, size_t *object,
@@ -339,7 +363,7 @@ bool allocator_resize(struct allocator *a, size_t offset, size_t asked)
     if (!r || r->offset != offset || !r->asked || asked == 0 || asked > a->limit)
         return false;
 
-    size_t bytes = (asked + a->apart + GRAIN - 1) / GRAIN * GRAIN;
+    size_t bytes = whole_grains(a, asked);
     struct range *after = address_entry(tree_after(&a->ranges, at_offset(r->offset)));
     size_t space = after && !after->asked ? after->bytes : 0;
 

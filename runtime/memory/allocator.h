@@ -22,6 +22,10 @@ void allocator_keep_apart(struct allocator *a, size_t bytes);
  * bookkeeping), and nothing has changed. */
 bool allocator_take(struct allocator *a, size_t bytes, size_t alignment, size_t *offset);
 
+/* The same at a given offset; false also if these bytes are not all free, or the offset is no
+ * multiple of 16. */
+bool allocator_take_at(struct allocator *a, size_t offset, size_t bytes);
+
 enum allocator_answer {
     ALLOCATOR_OK,
     ALLOCATOR_FREED,   /* an object that was freed */

@@ -89,6 +89,14 @@ size_t heap_take(struct heap *h, struct request *r, size_t bytes, size_t alignme
     return offset;
 }
 
+size_t heap_take_at(struct heap *h, struct request *r, size_t bytes, size_t offset)
+{
+    if (offset % heap_natural_alignment(bytes) || !allocator_take_at(h->objects, offset, bytes))
+        return HEAP_NOWHERE;
+    r->word[REQUEST_RESULT] = 1 + offset;
+    return offset;
+}
+
 /* Says why ptr cannot be an object of this heap, if it is not even inside it. */
 static void refuse_outside(const struct heap *h, struct request *r, const void *ptr)
 {

@@ -65,6 +65,8 @@ gshmem_status_t heap_lower_limit(struct heap *h, size_t limit);
 /* Takes room for an object: its offset, or HEAP_NOWHERE, with the request refused. The memory is
  * not touched yet. */
 size_t heap_take(struct heap *h, struct request *r, size_t bytes, size_t alignment);
+/* The same at that offset; HEAP_NOWHERE if it is not free, and nothing is refused. */
+size_t heap_take_at(struct heap *h, struct request *r, size_t bytes, size_t offset);
 /* The alignment that an object of that size has, whatever was asked for. */
 size_t heap_natural_alignment(size_t bytes);
 /* The object at ptr and its size; HEAP_NOWHERE if ptr is NULL, or is refused. */

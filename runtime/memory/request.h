@@ -32,7 +32,8 @@ enum request_word {
     REQUEST_BYTES,
     REQUEST_ALIGNMENT,
     REQUEST_HINTS,
-    REQUEST_OBJECT, /* 1 + offset of the argument's object; 0: NULL */
+    REQUEST_OBJECT, /* 1 + offset of the argument's object, or of the place that is preferred for
+                       it; 0: NULL, or none */
     REQUEST_MEMORY, /* a status: this PE has no room */
     REQUEST_RESULT, /* 1 + offset of the result's object; 0: NULL */
     REQUEST_WORDS

@@ -275,8 +275,9 @@ gshmem_status_t rendezvous_ask(const struct rendezvous_address *address, int ind
                     "(GSHMEM_INIT_TIMEOUT changes how long to wait)",
                     timeout_seconds);
     return fail(GSHMEM_ERR_BOOTSTRAP,
-                "start-up: no memory from this node's lowest PE: %s. It has failed, or does not "
-                "share a network namespace and a user with this one (containers: --network=host)",
+                "start-up: no memory from this node's lowest PE: %s. It has failed, has another "
+                "GSHMEM_PRETENDED_NODES, or does not share a network namespace and a user with "
+                "this one (containers: --network=host)",
                 strerror(error));
 }
 

@@ -13,7 +13,8 @@ _Static_assert((int)REQUEST_WORDS <= (int)COLLECTIVE_AGREE_MAX, "all words go in
 
 /* ---- Which PE differs; only failures come here ---- */
 
-static void request_describe(enum request_word word, uint64_t value, char *text, size_t size)
+static void request_describe(const struct request *r, enum request_word word, uint64_t value,
+                             char *text, size_t size)
 {
     unsigned long long v = value;
 
@@ -32,7 +33,11 @@ static void request_describe(enum request_word word, uint64_t value, char *text,
         snprintf(text, size, "gives hints %#llx", v);
         break;
     case REQUEST_OBJECT:
-        if (v)
+        if (r->word[REQUEST_CALL] == HEAP_REGISTER && v)
+            snprintf(text, size, "prefers offset %#llx of the heap", v - 1);
+        else if (r->word[REQUEST_CALL] == HEAP_REGISTER)
+            snprintf(text, size, "prefers no place of the heap");
+        else if (v)
             snprintf(text, size, "passes the object at offset %#llx of the heap%s",
                      (v & ~(REQUEST_OF_DEVICE | REQUEST_OF_NICS)) - 1,
                      v & REQUEST_OF_DEVICE ? " in GPU memory"
@@ -74,8 +79,8 @@ static gshmem_status_t explain_difference(const struct request *r, enum request_
         (status = request_least(r, mine != first ? (uint64_t)job->pe : UINT64_MAX, &pe)) ||
         (status = value_of(r, word, pe, &other)))
         return status;
-    request_describe(word, first, here, sizeof here);
-    request_describe(word, other, there, sizeof there);
+    request_describe(r, word, first, here, sizeof here);
+    request_describe(r, word, other, there, sizeof there);
     return (job->pe == 0 ? fail : fail_silently)(
         GSHMEM_ERR_MISMATCH, "%s: PE %d %s, PE 0 %s: all PEs must make the same call",
         request_name(r), (int)pe, there, here);

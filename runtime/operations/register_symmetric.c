@@ -17,14 +17,39 @@
 #include "runtime/operations/heap_agreement.h"
 #include "runtime/operations/malloc.h"
 
+/* Where the program prefers its buffer, as an offset from `base`, the same on all PEs;
+ * HEAP_NOWHERE: it prefers no place, or one outside of `limit`, or where no buffer begins. */
+static size_t register_preferred(struct request *r, const void *preferred, uintptr_t base,
+                                 size_t limit, size_t alignment)
+{
+    const size_t offset = (uintptr_t)preferred - base;
+
+    if (!preferred || offset >= limit || offset % alignment)
+        return HEAP_NOWHERE;
+    r->word[REQUEST_OBJECT] = 1 + offset;
+    return offset;
+}
+
+static size_t register_take(struct request *r, const struct imported *l, const void *preferred)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t wanted =
+        register_preferred(r, preferred, (uintptr_t)job->heap->base, job->heap->limit, page);
+    size_t offset = HEAP_NOWHERE;
+
+    if (wanted != HEAP_NOWHERE)
+        offset = heap_take_at(job->heap, r, l->bytes, wanted);
+    return offset != HEAP_NOWHERE ? offset : heap_take(job->heap, r, l->bytes, page);
+}
+
 /* Two agreements: that there is room, and that all PEs have placed their pages there. */
-static bool lend_to_host(struct request *r, struct imported *l)
+static bool lend_to_host(struct request *r, struct imported *l, const void *preferred)
 {
     bool shared = false;
 
     l->offset = HEAP_NOWHERE;
     if (!r->word[REQUEST_MISUSE])
-        l->offset = heap_take(job->heap, r, l->bytes, (size_t)sysconf(_SC_PAGESIZE));
+        l->offset = register_take(r, l, preferred);
     if (l->offset != HEAP_NOWHERE)
         heap_touch(job->heap, l->offset, l->bytes);
     if (request_agree(r))
@@ -52,9 +77,15 @@ release:
     return false;
 }
 
-static bool register_take_room(struct request *r, struct imported *l)
+static bool register_take_room(struct request *r, struct imported *l, const void *preferred)
 {
-    if (!allocator_take(job->symmetric->window, l->bytes, IMPORT_ALIGNMENT, &l->offset)) {
+    uint64_t room, window = device_heap_window(job->device_heap, &room);
+    const uintptr_t base = (uintptr_t)device_heap_base(job->device_heap) + window;
+
+    l->offset = register_preferred(r, preferred, base, room, IMPORT_ALIGNMENT);
+    if ((l->offset == HEAP_NOWHERE ||
+         !allocator_take_at(job->symmetric->window, l->offset, l->bytes)) &&
+        !allocator_take(job->symmetric->window, l->bytes, IMPORT_ALIGNMENT, &l->offset)) {
         request_refuse(
             r, REQUEST_MEMORY, GSHMEM_ERR_MEMORY,
             "no room for %zu B: the heap has addresses for as much of the program's memory as the "
@@ -67,11 +98,11 @@ static bool register_take_room(struct request *r, struct imported *l)
 }
 
 /* Among the PEs of the node, then among nodes. */
-static bool lend_to_device(struct request *r, struct imported *l)
+static bool lend_to_device(struct request *r, struct imported *l, const void *preferred)
 {
     struct device_heap *d = job->device_heap;
     uint64_t unused, window = device_heap_window(d, &unused);
-    bool taken = !r->word[REQUEST_MISUSE] && register_take_room(r, l);
+    bool taken = !r->word[REQUEST_MISUSE] && register_take_room(r, l, preferred);
     gshmem_status_t status = request_agree(r);
 
     l->at = (uintptr_t)device_heap_base(d) + window + l->offset;
@@ -102,7 +133,7 @@ static bool lend_to_device(struct request *r, struct imported *l)
     return !status;
 }
 
-void *gshmem_buffer_register_symmetric(void *addr, size_t bytes, int flags)
+void *gshmem_buffer_register_symmetric_at(void *addr, size_t bytes, void *preferred, int flags)
 {
     struct imported l = {.mine = (uintptr_t)addr, .bytes = bytes};
     struct request r;
@@ -110,9 +141,15 @@ void *gshmem_buffer_register_symmetric(void *addr, size_t bytes, int flags)
     if (!malloc_enter(&r, HEAP_REGISTER, bytes))
         return NULL;
     symmetric_check(addr, bytes, flags, &r);
-    bool done = job->device_heap ? lend_to_device(&r, &l) : lend_to_host(&r, &l);
+    bool done = job->device_heap ? lend_to_device(&r, &l, preferred)
+                                 : lend_to_host(&r, &l, preferred);
     malloc_end();
     return done ? (void *)l.at : NULL;
+}
+
+void *gshmem_buffer_register_symmetric(void *addr, size_t bytes, int flags)
+{
+    return gshmem_buffer_register_symmetric_at(addr, bytes, NULL, flags);
 }
 
 /* All PEs have agreed on it. */

@@ -98,15 +98,16 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
                                                              const char *call)
 {
     for (int i = 0; i < g->n; i++) {
+        const struct note *note =
+            g->internode ? g->remote->signed_by(g, i) : &g->sync[i]->note[g->round & 1];
         /* acquire: as in meet_flat; the word was stored before the member arrived */
-        uint64_t word =
-            atomic_load_explicit(&g->sync[i]->note[g->round & 1].word, memory_order_acquire);
+        uint64_t word = atomic_load_explicit(&note->word, memory_order_acquire);
         if ((uint32_t)word == signature)
             continue;
         if (signature == COLLECTIVE_REFUSED) /* that member has logged the reason */
             break;
         if ((uint32_t)word == GROUP_FINALIZE)
-            return job->waits->left(call, g->pe[i], g->sync[i]->note[g->round & 1].value);
+            return job->waits->left(call, g->pe[i], note->value);
         if (signature == GROUP_FINALIZE) /* the other member logs it */
             return fail_silently(GSHMEM_ERR_MISMATCH, "%s: PE %d is still in %s", call, g->pe[i],
                                  group_name_of(word));
@@ -417,10 +418,12 @@ void group_missing(const struct group *g, char *text, size_t size)
 
     text[0] = 0;
     for (int i = 0; i < g->n; i++) {
+        /* nothing is known about members on other nodes */
+        if (g->internode && g->remote->is_away(g, i))
+            continue;
         uint64_t word =
             atomic_load_explicit(&g->sync[i]->note[round & 1].word, memory_order_relaxed);
-        /* nothing is known about members on other nodes */
-        if (word >> 32 == round || (g->internode && g->remote->is_away(g, i)))
+        if (word >> 32 == round)
             continue;
         missing++;
         if (used + 48 >= size)

@@ -31,6 +31,7 @@ enum payload {
 struct group_remote {
     struct note *(*note)(const struct group *g);              /* as group_note, */
     const struct note *(*read)(const struct group *g, int i); /* group_read */
+    const struct note *(*signed_by)(const struct group *g, int i); /* internode_signed */
     gshmem_status_t (*farewell)(struct group *g, const char *call); /* and group_farewell */
     bool (*is_away)(const struct group *g, int i); /* member i is on another node */
     /* The group is broken, with that failure, which was logged. */
@@ -66,7 +67,7 @@ struct group {
     gshmem_status_t (*meet)(struct group *g, uint32_t signature, const char *call);
     gshmem_status_t (*traced)(struct group *g, uint32_t signature, const char *call); /* if rounds
                                                        go into the trace: what `meet` calls */
-    struct team_sync *sync[]; /* [n]: each member's block, mapped here */
+    struct team_sync *sync[]; /* [n]: each member's block, mapped here; NULL: on another node */
 };
 
 /* Part of a signature, beside the hash: the collective, so that a mismatch can be explained. */

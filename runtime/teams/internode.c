@@ -22,17 +22,6 @@ bool internode_is_away(const struct group *g, int i)
 
 /* ---- Payload ---- */
 
-/* The bytes in an inbox of a slot with that much data. */
-static size_t note_bytes(size_t bytes)
-{
-    return offsetof(struct note, data) + bytes;
-}
-
-static size_t whole_lines(size_t bytes)
-{
-    return (bytes + SYNC_LINE - 1) / SYNC_LINE * SYNC_LINE;
-}
-
 size_t internode_most(const struct group *g, enum payload kind)
 {
     const struct internode *f = g->internode;
@@ -43,7 +32,7 @@ size_t internode_most(const struct group *g, enum payload kind)
     size_t each = f->inbox[0] ? INBOX_BYTES / n / SYNC_LINE * SYNC_LINE : 0;
 
     return kind == PAYLOAD_NOTES || kind == PAYLOAD_ONE
-               ? each > SYNC_LINE ? each - note_bytes(0) : 0
+               ? each > SYNC_LINE ? each - internode_note_bytes(0) : 0
                : each;
 }
 
@@ -62,14 +51,22 @@ static bool internode_fits(const struct group *g, const struct load *l)
     return most && l->bytes <= most;
 }
 
+/* Member i's slot, not in an inbox. */
+static struct note *internode_slot(const struct group *g, int i, uint32_t round)
+{
+    return g->internode->away[i] ? internode_fetched(g, i) : &g->sync[i]->note[round & 1];
+}
+
 static struct note *note_of(const struct group *g, int i, uint32_t round, const struct load *l)
 {
     const struct internode *f = g->internode;
     size_t place = l->kind == PAYLOAD_ONE ? 0 : (size_t)f->place[i];
 
+    const size_t each = internode_whole_lines(internode_note_bytes(l->bytes));
+
     if (!internode_fits(g, l))
-        return &g->sync[i]->note[round & 1];
-    return (struct note *)(void *)(f->inbox[round & 1] + place * whole_lines(note_bytes(l->bytes)));
+        return internode_slot(g, i, round);
+    return (struct note *)(void *)(f->inbox[round & 1] + place * each);
 }
 
 static struct load coming(const struct group *g)
@@ -87,6 +84,11 @@ struct note *internode_note(const struct group *g)
     return note_of(g, g->my, g->round + 1, &l);
 }
 
+const struct note *internode_signed(const struct group *g, int i)
+{
+    return internode_slot(g, i, g->round);
+}
+
 const struct note *internode_read(const struct group *g, int i)
 {
     return note_of(g, i, g->round, &g->internode->last);
@@ -94,12 +96,14 @@ const struct note *internode_read(const struct group *g, int i)
 
 char *internode_part(const struct group *g, int h)
 {
-    return g->internode->inbox[(g->round + 1) & 1] + (size_t)h * whole_lines(g->brought);
+    return g->internode->inbox[(g->round + 1) & 1] + (size_t)h * internode_whole_lines(g->brought);
 }
 
 const char *internode_part_read(const struct group *g, int h)
 {
-    return g->internode->inbox[g->round & 1] + (size_t)h * whole_lines(g->internode->last.bytes);
+    const size_t each = internode_whole_lines(g->internode->last.bytes);
+
+    return g->internode->inbox[g->round & 1] + (size_t)h * each;
 }
 
 /* Of PAYLOAD_PAIRS: where node `from`'s data for node `to` begins in the inbox of either, in
@@ -196,11 +200,12 @@ static struct piece payload_of(const struct group *g, int first, int count)
 {
     const struct internode *f = g->internode;
     const struct load *l = &f->last;
-    size_t note = whole_lines(note_bytes(l->bytes)), part = whole_lines(l->bytes), at, bytes;
+    size_t note = internode_whole_lines(internode_note_bytes(l->bytes));
+    size_t part = internode_whole_lines(l->bytes), at, bytes;
 
     if (l->kind == PAYLOAD_ONE) {
         bool ours = f->node[l->from] >= first && f->node[l->from] < first + count;
-        return (struct piece){.bytes = ours ? note_bytes(l->bytes) : 0};
+        return (struct piece){.bytes = ours ? internode_note_bytes(l->bytes) : 0};
     }
     if (l->kind == PAYLOAD_HOSTS) {
         at = (size_t)first * part;
@@ -342,38 +347,13 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *received, bool ca
     return status;
 }
 
-/* Copies the slots of members on other nodes, `bytes` of their data. */
-static gshmem_status_t fetch_notes(struct group *g, size_t bytes, const char *call)
-{
-    size_t at = offsetof(struct team_sync, note) + (g->round & 1) * sizeof(struct note);
-    struct internode *f = g->internode;
-    gshmem_status_t status = GSHMEM_OK, waited;
-
-    for (int i = 0; i < g->n && !status; i++) {
-        if (f->last.kind == PAYLOAD_ONE && bytes && i != f->last.from)
-            continue;
-        struct transport_request get = {
-            .kind = TRANSPORT_GET,
-            .flags = TRANSPORT_MORE,
-            .pe = g->pe[i],
-            .segment = SEGMENT_SYSTEM,
-            .offset = block_offset(g, at),
-            .local = &g->sync[i]->note[g->round & 1],
-            .bytes = offsetof(struct note, data) + bytes,
-        };
-        if (f->away[i])
-            status = network_post(job->network, &f->pending, &get, call);
-    }
-    waited = network_quiet(&f->pending, call);
-    return status ? status : waited;
-}
-
 /* Whether this round carries anything. The next round carries slots, about which nothing is known
  * yet. */
 static bool unload(struct group *g, uint32_t signature)
 {
     struct internode *f = g->internode;
 
+    internode_forget_fetched(f);
     f->last = coming(g);
     f->coming = (struct load){.kind = PAYLOAD_NOTES};
     g->brought = NOTE_BYTES;
@@ -449,7 +429,9 @@ static gshmem_status_t meet_hosts(struct group *g, uint32_t signature, gshmem_st
         return local; /* the mismatch has been explained */
     if (received == signature && (!wanted || carries))
         return GSHMEM_OK;
-    if ((status = fetch_notes(g, received == signature ? g->internode->last.bytes : 0, call)))
+    const struct load *last = &g->internode->last;
+    const size_t bytes = received == signature ? last->bytes : 0; /* 0: the words alone */
+    if ((status = internode_fetch(g, last->kind == PAYLOAD_ONE && bytes, last->from, bytes, call)))
         return internode_break_off(g, status, call);
     return received == signature ? GSHMEM_OK : group_explain_mismatch(g, signature, call);
 }

@@ -8,8 +8,8 @@
  * The payload of a round is sent with the words of leaders, one message for a pair of nodes. It is
  * in the leader's inbox, in which its node's members have written their parts and find the others'
  * parts. Where a team has no inbox, or a round's payload does not fit, the slots of members on
- * other nodes are fetched into copies when all have arrived. Code that reads slots need not know
- * where they come from. */
+ * other nodes are fetched when all have arrived (internode_fetch.c). Code that reads slots need not
+ * know where they come from. */
 #ifndef GSHMEM_RUNTIME_TEAMS_INTERNODE_H
 #define GSHMEM_RUNTIME_TEAMS_INTERNODE_H
 
@@ -35,6 +35,9 @@ void internode_install(struct group *g, const struct job *j, int slot);
 /* As group_note and group_read. */
 struct note *internode_note(const struct group *g);
 const struct note *internode_read(const struct group *g, int i);
+
+/* The slot with the signature of member i in the last round, whose members differed. */
+const struct note *internode_signed(const struct group *g, int i);
 
 /* A round, and the farewell, of internode groups. */
 gshmem_status_t internode_meet(struct group *g, uint32_t signature, const char *call);

@@ -1,5 +1,4 @@
-/* What a group has for rounds between nodes: which members are where, the inboxes of leaders,
- * copies of slots. */
+/* What a group has for rounds between nodes: which members are where, the inboxes of leaders. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,13 +73,14 @@ static void internode_free(struct internode *f)
     free(f->first);
     free(f->away);
     free(f->context);
-    free(f->copies);
+    free(f->fetched.slots);
     free(f);
 }
 
 static const struct group_remote remote_functions = {
     .note = internode_note,
     .read = internode_read,
+    .signed_by = internode_signed,
     .farewell = internode_farewell,
     .is_away = internode_is_away,
     .break_off = internode_break_off,
@@ -121,9 +121,8 @@ bool internode_prepare(struct group *g, const struct job *j)
     int n_local = g->n - f->n_away;
     f->local = group_create(n_local, my_place(f, j, n_local), f->local_pe,
                             j->node->oversubscribed ? node_cpus(j->node) : 0);
-    f->copies = calloc((size_t)f->n_away, sizeof *f->copies);
     g->meet = internode_meet;
-    return f->local && f->copies;
+    return f->local != NULL;
 }
 
 size_t internode_system_bytes(void)
@@ -134,12 +133,7 @@ size_t internode_system_bytes(void)
 void internode_install(struct group *g, const struct job *j, int slot)
 {
     struct internode *f = g->internode;
-    int copy = 0;
 
-    for (int i = 0; i < g->n; i++) {
-        if (f->away[i])
-            g->sync[i] = &f->copies[copy++];
-    }
     f->local->block = team_block_offset(j, slot, true);
     for (int i = 0; i < f->local->n; i++) {
         const uintptr_t system = map_mapped(j->map, SEGMENT_SYSTEM, f->local_pe[i]);

@@ -1,10 +1,11 @@
-/* What the parts of rounds between nodes share: internode_make.c (what a group has for them) and
- * internode.c (the rounds). */
+/* What the parts of rounds between nodes share: internode_make.c (what a group has for them),
+ * internode.c (the rounds), and internode_fetch.c (slots whose data did not come along). */
 #ifndef GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
 #define GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/job/job.h"
@@ -44,11 +45,35 @@ struct internode {
     } coming, last; /* the payload of rounds; `bytes` of the coming one is the group's `brought` */
     bool *away;               /* [n]: members on other nodes */
     int n_away;
-    struct team_sync *copies; /* [n_away]: copies of slots of members on other nodes */
+    struct fetched {          /* by the last round that fetched slots of members on other nodes */
+        char *slots;          /* [n_away]: by node, then by number; NULL: none */
+        size_t each, room;    /* bytes of a slot, and of all that there is room for */
+        bool one;             /* only one slot was fetched, to the beginning */
+    } fetched;
     struct pending pending;   /* requests in flight of rounds */
     struct context *context;  /* the context of the puts and gets of collectives */
     struct pending moving;    /* its requests in flight */
 };
+
+/* The bytes of a slot with that much data; and with whole cache lines. */
+static inline size_t internode_note_bytes(size_t bytes)
+{
+    return offsetof(struct note, data) + bytes;
+}
+
+static inline size_t internode_whole_lines(size_t bytes)
+{
+    return (bytes + SYNC_LINE - 1) / SYNC_LINE * SYNC_LINE;
+}
+
+/* Gets the slots of the round that ends from the members on other nodes, with `bytes` of their
+ * data; one: the slot of member `from` alone. */
+gshmem_status_t internode_fetch(struct group *g, bool one, int from, size_t bytes,
+                                const char *call);
+/* Where the slot of a member on another node is that was fetched. */
+struct note *internode_fetched(const struct group *g, int i);
+/* A round begins: nobody reads what was fetched any more. Large slots are given back. */
+void internode_forget_fetched(struct internode *f);
 
 static inline bool internode_is_broken(uint64_t word)
 {

@@ -1,8 +1,9 @@
 /* Thousands of teams: 2,000 alive at once, of several kinds, with collectives on some and the memory that
  * each takes; 10,000 made and destroyed; and more than there can be.
  *
- *     thousands alive|many|full */
+ *     thousands alive|many|full|remote */
 #include <dirent.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -283,6 +284,51 @@ static void try_full(void)
     }
 }
 
+/* What this process has from malloc; 0 where the C library does not say. */
+static int64_t bytes_allocated(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    const struct mallinfo2 info = mallinfo2();
+
+    return (int64_t)(info.uordblks + info.hblkhd);
+#else
+    return 0;
+#endif
+}
+
+/* Teams between nodes, beyond those that have inboxes: once each has had small collectives, what it keeps for
+ * them is a cache line for each member on another node. */
+static void try_remote(void)
+{
+    enum { TEAMS = 500, LINE = 64, ROOM = 128 }; /* ROOM: for what the C library needs itself */
+    const int64_t away = n - gshmem_team_n_pes(GSHMEM_TEAM_HOST);
+    int64_t before = 0;
+
+    CHECK(away > 0);
+    for (int i = 0; i < TEAMS; i++)
+        CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team[i]));
+    for (int i = 0; i < TEAMS; i++) {
+        if (i == TEAMS / 2)
+            before = bytes_allocated();
+        for (int round = 0; round < 2; round++)
+            try_team(i, 1);
+    }
+    const int64_t more = (bytes_allocated() - before) / (TEAMS / 2);
+    if (more > away * LINE + ROOM)
+        CHECK_FAIL("collectives of a team with %lld remote members keep %lld B", (long long)away, (long long)more);
+    printf("collectives of a team with %lld remote members keep %lld B\n", (long long)away, (long long)more);
+    /* larger ones are right, and keep nothing more */
+    for (int i = TEAMS / 2; i < TEAMS; i++)
+        try_team(i, i % 2 ? SMALL : LARGE);
+    for (int i = TEAMS / 2; i < TEAMS; i++)
+        try_team(i, 1);
+    const int64_t after = (bytes_allocated() - before) / (TEAMS / 2);
+    if (after > 2 * (away * LINE + ROOM))
+        CHECK_FAIL("after larger ones it is %lld B", (long long)after);
+    for (int i = 0; i < TEAMS; i++)
+        CHECK_OK(gshmem_team_destroy(team[i]));
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -297,8 +343,10 @@ int main(int argc, char **argv)
         try_many();
     else if (strcmp(what, "full") == 0)
         try_full();
+    else if (strcmp(what, "remote") == 0)
+        try_remote();
     else
-        CHECK_FAIL("thousands alive|many|full");
+        CHECK_FAIL("thousands alive|many|full|remote");
     CHECK_OK(gshmem_finalize());
     return 0;
 }

@@ -171,6 +171,34 @@ static void one_by_one(bool kernels)
     release(&one);
 }
 
+/* Where the program prefers it, as far as that is free and begins at a multiple of 16 MiB. */
+static void preferred(void)
+{
+    enum { STEP = 16 * MIB };
+    struct buffer one = MAKE(1, 1), two = MAKE(1);
+    char *first = check_registered(&one), *shared, *other;
+
+    CHECK_OK(gshmem_buffer_unregister_symmetric(first, one.bytes));
+    shared = gshmem_buffer_register_symmetric_at(one.at, one.bytes, first + 2 * STEP, 0);
+    CHECK(shared == first + 2 * STEP);
+    use_all(shared, &one, 1);
+    char *const no[] = {shared, shared + PART, first + STEP + PART, first - STEP, two.at};
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
+        other = gshmem_buffer_register_symmetric_at(two.at, two.bytes, no[i], 0);
+        CHECK(other == first); /* best fit */
+        use_all(other, &two, 2);
+        CHECK_OK(gshmem_buffer_unregister_symmetric(other, two.bytes));
+    }
+    other = gshmem_buffer_register_symmetric_at(two.at, two.bytes, first + STEP, 0);
+    CHECK(other == first + STEP);
+    use_all(other, &two, 3);
+    use_all(shared, &one, 4);
+    CHECK_OK(gshmem_buffer_unregister_symmetric(other, two.bytes));
+    CHECK_OK(gshmem_buffer_unregister_symmetric(shared, one.bytes));
+    release(&one);
+    release(&two);
+}
+
 /* The heap grows and shrinks beside it. */
 static void beside_the_heap(void)
 {
@@ -352,6 +380,7 @@ int main(int argc, char **argv)
             CHECK_OK(gshmem_finalize());
         } else {
             one_by_one(strstr(how, "kernels"));
+            preferred();
             beside_the_heap();
             mistakes();
             at_once();

@@ -2,6 +2,7 @@
  * none is lost; messages and locks that the orders make safe. nvcc compiles it with NVIDIA's own libcu++. */
 #include "device.h"
 
+#include <limits.h>
 #include <sys/mman.h>
 
 #include <cuda/atomic>
@@ -80,6 +81,39 @@ template <class T> static void check_whole()
         CHECK_EQ(old[i], expected_whole[i % WHOLE]);
     CHECK_CUDA(cudaFree(object));
     CHECK_CUDA(cudaFree(old));
+}
+
+/* At their limits numbers wrap; nothing overflows (the test -trap). */
+template <class T> __host__ __device__ static int wraps(T least, T most)
+{
+    cuda::atomic<T> a(most);
+    int right = 0;
+
+    right += ++a == least;
+    right += --a == most;
+    right += (a += 1) == least;
+    right += (a -= 1) == most;
+    right += a++ == most && a.load() == least;
+    right += a-- == least && a.load() == most;
+    return right;
+}
+
+template <class T> __global__ void wraps_kernel(T least, T most, int *right)
+{
+    *right = wraps(least, most);
+}
+
+template <class T> static void check_limits(T least, T most)
+{
+    int *right = shared_array<int>(1);
+
+    wraps_kernel<<<1, 1>>>(least, most, right);
+    CHECK_LAUNCH();
+    CHECK_EQ(*right, 6);
+#ifdef GSHMEM_HOST_DEVICE
+    CHECK_EQ(wraps(least, most), 6);
+#endif
+    CHECK_CUDA(cudaFree(right));
 }
 
 struct pair {
@@ -180,7 +214,7 @@ static void check_all()
 }
 
 /* Blocks hand a plain value round; each waits in a loop for its turn, or in wait(), or by a fence. */
-__global__ void hand_round(cuda::atomic<int, cuda::thread_scope_device> *turn, int *value, int rounds)
+__global__ void hand_round(cuda::atomic<int, cuda::thread_scope_device> *turn, unsigned *value, int rounds)
 {
     const int me = (int)blockIdx.x, n = (int)gridDim.x;
 
@@ -199,7 +233,7 @@ __global__ void hand_round(cuda::atomic<int, cuda::thread_scope_device> *turn, i
                 continue;
             cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);
         }
-        *value = *value * 3 + mine;
+        *value = *value * 3 + (unsigned)mine;
         if (round % 3 == 2) {
             cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_device);
             turn->store(mine + 1, cuda::memory_order_relaxed);
@@ -215,7 +249,7 @@ static void check_round()
     typedef cuda::atomic<int, cuda::thread_scope_device> turn_of;
     const int blocks = 8, rounds = 30;
     turn_of *turn = shared_array<turn_of>(1);
-    int *value = shared_array<int>(1);
+    unsigned *value = shared_array<unsigned>(1);
     unsigned expected = 0;
 
     for (int i = 0; i < blocks * rounds; i++)
@@ -223,7 +257,7 @@ static void check_round()
     hand_round<<<blocks, 32>>>(turn, value, rounds);
     CHECK_LAUNCH();
     CHECK_EQ(turn->load(), blocks * rounds);
-    CHECK_EQ((unsigned)*value, expected);
+    CHECK_EQ(*value, expected);
     CHECK_CUDA(cudaFree(turn));
     CHECK_CUDA(cudaFree(value));
 }
@@ -252,6 +286,10 @@ int main()
     check_whole<unsigned long long>();
     check_whole<signed char>();
     check_whole<unsigned short>();
+    check_limits<int>(INT_MIN, INT_MAX);
+    check_limits<long long>(LLONG_MIN, LLONG_MAX);
+    check_limits<short>(SHRT_MIN, SHRT_MAX);
+    check_limits<unsigned>(0, UINT_MAX);
     check_others();
     check_all();
     check_round();

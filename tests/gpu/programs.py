@@ -72,7 +72,7 @@ PROGRAMS = [
     kernel("flush", {MAPPED: [1, 2]}, arguments=[["on"]], env={"GSHMEM_CUDA_FLUSH": "on"}),
     kernel("finalize", {MAPPED: [3]}, alone=True, arguments=[["graph"], ["death"]]),
     *[litmus(name) for name in ["atomics", "both", "message", "quiet", "signals"]],
-    *[nvshmem(name) for name in ["graph", "jacobi", "on_stream", "own", "pipeline", "ring", "rma", "teams", "tile"]],
+    *[nvshmem(name) for name in ["graph", "habits", "jacobi", "on_stream", "own", "pipeline", "ring", "rma", "teams", "tile"]],
     nvshmem("virtual", flags=["-lcuda"]),
     nvshmem("uniqueid", {MAPPED: [2]}, alone=True, arguments=[["1"], ["2"], ["4"]]),
     *[example(name) for name in ["alltoallv", "gups", "halo2d", "nvshmem-ring", "nvshmem-train",
@@ -80,8 +80,8 @@ PROGRAMS = [
     *[example(f"irregular/{name}") for name in ["bfs", "gather", "histogram", "kmers", "pagerank", "permutation",
                                                 "sssp", "toposort", "transpose", "triangles"]],
     example("nccl", package="nccl", own_gpu=True),
-    *[device(name) for name in ["arithmetic", "atomics", "block", "copies", "copy", "cub", "cuda_atomic", "graphs", "groups",
-                                "launch", "odd", "runtime", "small", "spin", "streams", "together", "warp"]],
+    *[device(name) for name in ["arithmetic", "atomics", "block", "copies", "copy", "cub", "cuda_atomic", "curand", "graphs",
+                                "groups", "launch", "odd", "runtime", "small", "spin", "streams", "together", "warp"]],
 ]
 
 EXCLUDED = {

@@ -154,6 +154,22 @@ static void take(struct model *m, struct allocator *a, struct allocator *twin, i
     model_set(m, object, offset / GRAIN, grains(bytes), object + 1);
 }
 
+/* At a place that is free or not, within the limit or not, at a grain or not. */
+static void take_at(struct model *m, struct allocator *a, struct allocator *twin, int object)
+{
+    size_t bytes = random_size(), first = random_below(GRAINS + 4);
+    size_t offset = first * GRAIN + (random_below(8) ? 0 : 1 + random_below(GRAIN - 1));
+    bool got = allocator_take_at(a, offset, bytes);
+
+    CHECK_EQ(allocator_take_at(twin, offset, bytes), got);
+    CHECK_EQ(got, offset % GRAIN == 0 && model_is_free(m, first, grains(bytes)));
+    if (!got)
+        return;
+    m->offset[object] = offset;
+    m->asked[object] = bytes;
+    model_set(m, object, first, grains(bytes), object + 1);
+}
+
 static void give(struct model *m, struct allocator *a, struct allocator *twin, int object)
 {
     CHECK_EQ(allocator_give(a, m->offset[object]), ALLOCATOR_OK);
@@ -192,7 +208,7 @@ static void random_calls(int calls)
         int object = (int)random_below(OBJECTS), growing = i / 1000 % 2 == 0;
         if (!m.asked[object]) {
             if (growing || random_below(4) == 0)
-                take(&m, a, twin, object);
+                (random_below(4) ? take : take_at)(&m, a, twin, object);
         } else if (random_below(8) == 0) {
             resize(&m, a, twin, object);
         } else if (!growing || random_below(4) == 0) {
@@ -221,6 +237,7 @@ static void limits(void)
 
     CHECK(a);
     CHECK(!allocator_take(a, 1, 16, &offset));
+    CHECK(!allocator_take_at(a, 0, 1));
     CHECK_EQ(allocator_look(a, 0, &object, &bytes), ALLOCATOR_FOREIGN);
     CHECK_EQ(allocator_top(a), 0);
     CHECK_EQ(allocator_largest(a), 0);
@@ -234,6 +251,11 @@ static void limits(void)
     CHECK(!allocator_take(a, limit + 1, 16, &offset));
     CHECK(!allocator_take(a, 16, (size_t)1 << 63, &offset));
     CHECK_EQ(offset, 7);
+    CHECK(!allocator_take_at(a, 0, 0));
+    CHECK(!allocator_take_at(a, 16, SIZE_MAX));
+    CHECK(!allocator_take_at(a, 16, limit));
+    CHECK(!allocator_take_at(a, limit, 1));
+    CHECK(!allocator_take_at(a, SIZE_MAX - 15, 16));
     CHECK(allocator_take(a, 1, 1, &offset));
     CHECK_EQ(offset, 0);
     CHECK(allocator_take(a, 1, limit / 2, &offset)); /* the gap before it stays usable */

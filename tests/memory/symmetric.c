@@ -95,6 +95,54 @@ static void is_private_again(void)
     CHECK_EQ(munmap(mine, PAGE), 0);
 }
 
+/* Where the program prefers it, as far as that is free; a buffer and what is there before and behind
+ * it are not in each other's way. */
+static void preferred(void)
+{
+    enum { PIECES = 8 };
+    long *mine = pages(2 * PAGE), *other = pages(PAGE), *shared, *second;
+    char *object = gshmem_align(PAGE, PIECES * PAGE);
+
+    CHECK(object);
+    CHECK_OK(gshmem_free(object)); /* its pages are free */
+    fill(mine, 2 * PAGE);
+    shared = gshmem_buffer_register_symmetric_at(mine, 2 * PAGE, object + 3 * PAGE, 0);
+    CHECK((char *)shared == object + 3 * PAGE);
+    check_words(shared, 2 * PAGE, me);
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_OK(gshmem_long_p(&shared[1], 44, right));
+
+    /* not free, in part or as a whole; not at a page; not in the heap; none */
+    void *const no[] = {shared, (char *)shared + PAGE, object + 5 * PAGE + 8, &mine, mine, NULL};
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
+        second = gshmem_buffer_register_symmetric_at(other, PAGE, no[i], 0);
+        CHECK(second && second != no[i]);
+        CHECK((char *)second + PAGE <= (char *)shared || (char *)second >= (char *)shared + 2 * PAGE);
+        CHECK_OK(gshmem_buffer_unregister_symmetric(second, PAGE));
+    }
+    /* right before it, and right behind it */
+    second = gshmem_buffer_register_symmetric_at(other, PAGE, object + 2 * PAGE, 0);
+    CHECK((char *)second == object + 2 * PAGE);
+    CHECK_OK(gshmem_buffer_unregister_symmetric(second, PAGE));
+    second = gshmem_buffer_register_symmetric_at(other, PAGE, object + 5 * PAGE, 0);
+    CHECK((char *)second == object + 5 * PAGE);
+    CHECK_OK(gshmem_long_p(&second[1], 55, right));
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_EQ(mine[1], 44);
+    CHECK_EQ(other[1], 55);
+    CHECK_OK(gshmem_buffer_unregister_symmetric(shared, 2 * PAGE));
+
+    /* PEs that prefer different places */
+    if (n > 1) {
+        const char *text = "";
+        CHECK(!gshmem_buffer_register_symmetric_at(mine, 2 * PAGE, me == 1 ? NULL : object, 0));
+        CHECK_EQ(gshmem_last_error(&text), GSHMEM_ERR_MISMATCH);
+        CHECK_HAS(text, "PE 1 prefers no place of the heap, PE 0 prefers offset ");
+    }
+    CHECK_OK(gshmem_buffer_unregister_symmetric(second, PAGE));
+    CHECK_EQ(munmap(mine, 2 * PAGE) | munmap(other, PAGE), 0);
+}
+
 static void several(void)
 {
     long *mine[5], *shared[5];
@@ -256,6 +304,7 @@ int main(void)
         use(mine, 5 * MIB);
         CHECK_EQ(munmap(mine, 5 * MIB), 0);
         is_private_again();
+        preferred();
         several();
         mistakes();
         differences();

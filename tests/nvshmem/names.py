@@ -13,11 +13,11 @@ INCLUDE, BUILD = sys.argv[1:3]
 COMPILERS = sys.argv[3:]
 C = ['gshmem.h', 'gshmem/stream.h', 'shmem.h', 'shmemx.h', 'pshmem.h', 'nvshmem.h', 'nvshmemx.h', 'mpp/shmem.h']
 CUDA = ['cuda_runtime.h', 'cuda_fp16.h', 'cuda_bf16.h', 'cooperative_groups.h', 'cub/cub.cuh', 'cuda/atomic',
-        'cuda/functional', 'cuda.h', 'gshmem.h', 'gshmem/stream.h',
+        'cuda/functional', 'curand_kernel.h', 'cuda.h', 'gshmem.h', 'gshmem/stream.h',
         'gshmem/collective_launch.h', 'nvshmem.h', 'nvshmemx.h']
-# Ours, the public names of NVSHMEM's tiles, of CUB, and CUDA's vectors and atomics, which nobody can have for something else.
+# Ours, the public names of NVSHMEM's tiles, of CUB and cuRAND, and CUDA's vectors and atomics, which nobody can have for something else.
 OURS = re.compile(r'p?(nv)?shmem|gshmem|_|cuda|cu[A-Z]|CU|start_pes|shm[a-z]+$|P?N?V?SHMEM|GSHMEM|NVLS_|(PEER|REMOTE)_PU|tile_|'
-                  r'make_|BLOCK_(REDUCE|SCAN|LOAD|STORE)_|CUB_|(u?(char|short|int|long|longlong)|float|double)[1-4]$|atomic[A-Z]')
+                  r'make_|BLOCK_(REDUCE|SCAN|LOAD|STORE)_|CUB_|curand|skipahead|(u?(char|short|int|long|longlong)|float|double)[1-4]$|atomic[A-Z]')
 # And two that older C libraries have as macros.
 KEYWORDS = set('''alignas alignof asm auto bool break case catch char class compl const constexpr const_cast continue
 decltype default delete do double dynamic_cast else enum explicit export extern false final float for friend goto if

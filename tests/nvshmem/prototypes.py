@@ -132,6 +132,7 @@ nvshmemx_get_uniqueid | int | nvshmemx_uniqueid_t *
 nvshmemx_set_attr_uniqueid_args | int | int, int, const nvshmemx_uniqueid_t *, nvshmemx_init_attr_t *
 nvshmemx_set_attr_mpi_comm_args | int | void *, nvshmemx_init_attr_t *
 nvshmemx_buffer_register_symmetric | void * | void *, size_t, int
+nvshmemx_buffer_register_symmetric_at_preferred_address | void * | void *, size_t, void *, int
 nvshmemx_buffer_unregister_symmetric | int | void *, size_t
 nvshmemx_buffer_register | int | void *, size_t
 nvshmemx_buffer_unregister | int | void *

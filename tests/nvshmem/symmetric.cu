@@ -42,12 +42,20 @@ int main()
     buffer *own = (buffer *)aligned_alloc(PAGE, sizeof *own);
 
     CHECK(own && sizeof *own % PAGE == 0);
-    for (int round = 0; round < 2; round++) {
+    buffer *earlier = NULL;
+
+    for (int round = 0; round < 3; round++) {
         memset((void *)own, 0, sizeof *own);
         for (int i = 0; i < N; i++)
             own->source[i] = mype * 1000 + i + round;
-        buffer *b = (buffer *)nvshmemx_buffer_register_symmetric(own, sizeof *own, 0);
+        /* the third time at the address that the first has returned, where another has been meanwhile */
+        buffer *b = (buffer *)(round < 2 ? nvshmemx_buffer_register_symmetric(own, sizeof *own, 0)
+                                         : nvshmemx_buffer_register_symmetric_at_preferred_address(own, sizeof *own,
+                                                                                                   earlier, 0));
         CHECK(b);
+        if (round == 0)
+            earlier = b;
+        CHECK(round == 1 || b == earlier);
         nvshmem_barrier_all();
         use<<<1, 32>>>(b, mype, right);
         CHECK_LAUNCH();
@@ -64,6 +72,12 @@ int main()
             CHECK_EQ(own->words.known, 0);
         CHECK_EQ(nvshmemx_buffer_unregister_symmetric(b, sizeof *own), 0);
         CHECK_EQ(own->words.counter, 5);
+        if (round == 0) /* takes the place, so that the second is elsewhere */
+            CHECK(nvshmem_align(PAGE, sizeof *own) == earlier);
+        if (round == 1) {
+            CHECK(b != earlier);
+            nvshmem_free(earlier);
+        }
     }
     free(own);
     nvshmem_finalize();

@@ -150,20 +150,20 @@ static void test_file(void)
     snprintf(name, sizeof name, "%s/a%%%%%%h.%%p", folder);
     snprintf(path, sizeof path, "%s/a%%%s.%ld", folder, host, (long)getpid());
     log_set_level(LOG_INFO);
-    CHECK_EQ(log_file_set(name, ""), GSHMEM_OK);
+    CHECK_EQ(log_file_set(name, "THE_FILE", "", "THE_SUBSYSTEMS"), GSHMEM_OK);
     capture();
     log_info("one");
     log_warn("two");
     const char *text = captured();
     CHECK(!strstr(text, "one"));
     CHECK_HAS(text, "warning: two\n");
-    CHECK_EQ(log_file_set(name, ""), GSHMEM_OK); /* is added to */
-    CHECK_EQ(log_file_set("/nowhere/log", ""), GSHMEM_ERR_ARGUMENT);
+    CHECK_EQ(log_file_set(name, "THE_FILE", "", "THE_SUBSYSTEMS"), GSHMEM_OK); /* is added to */
+    CHECK_EQ(log_file_set("/nowhere/log", "THE_FILE", "", "THE_SUBSYSTEMS"), GSHMEM_ERR_ARGUMENT);
     CHECK_HAS(last_error_text(), "cannot open /nowhere/log: No such file");
-    CHECK_EQ(log_file_set("/tmp/%x", ""), GSHMEM_ERR_ARGUMENT);
-    CHECK_HAS(last_error_text(), "GSHMEM_LOG_FILE=/tmp/%x: expected");
+    CHECK_EQ(log_file_set("/tmp/%x", "THE_FILE", "", "THE_SUBSYSTEMS"), GSHMEM_ERR_ARGUMENT);
+    CHECK_HAS(last_error_text(), "THE_FILE=/tmp/%x: expected");
     log_info("three"); /* goes where it went before the mistakes */
-    CHECK_EQ(log_file_set("", ""), GSHMEM_OK);
+    CHECK_EQ(log_file_set("", "THE_FILE", "", "THE_SUBSYSTEMS"), GSHMEM_OK);
     capture();
     log_info("four");
     CHECK_HAS(captured(), "info: four\n");
@@ -179,7 +179,7 @@ static void test_file(void)
 /* Whether a line of a source file is written, for a list of subsystems. */
 static bool is_said(const char *list, const char *source)
 {
-    CHECK_EQ(log_file_set("", list), GSHMEM_OK);
+    CHECK_EQ(log_file_set("", "THE_FILE", list, "THE_SUBSYSTEMS"), GSHMEM_OK);
     capture();
     log_line_of(source, LOG_INFO, "line");
     return *captured();
@@ -219,16 +219,16 @@ static void test_subsystems(void)
     log_warn("warnings are those of all");
     log_info_transport("not written");
     CHECK(!strstr(captured(), "not written"));
-    CHECK_EQ(log_file_set("", "proxies"), GSHMEM_ERR_ARGUMENT);
-    CHECK_HAS(last_error_text(), "\"proxies\" is none of init, bootstrap");
-    CHECK_EQ(log_file_set("", "transport"), GSHMEM_OK);
+    CHECK_EQ(log_file_set("", "THE_FILE", "proxies", "THE_SUBSYSTEMS"), GSHMEM_ERR_ARGUMENT);
+    CHECK_HAS(last_error_text(), "THE_SUBSYSTEMS=proxies: \"proxies\" is none of init, bootstrap");
+    CHECK_EQ(log_file_set("", "THE_FILE", "transport", "THE_SUBSYSTEMS"), GSHMEM_OK);
     capture();
     log_info_transport("written");
     log_info_device("left out");
     const char *text = captured();
     CHECK_HAS(text, "written");
     CHECK(!strstr(text, "left out"));
-    CHECK_EQ(log_file_set("", ""), GSHMEM_OK);
+    CHECK_EQ(log_file_set("", "THE_FILE", "", "THE_SUBSYSTEMS"), GSHMEM_OK);
     log_set_level(LOG_WARN);
 }
 

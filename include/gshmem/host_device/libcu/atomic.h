@@ -58,14 +58,45 @@ enum thread_scope {
 namespace gshmem_host
 {
 
-/* What is added to an atomic: a number of its own type, and elements to a pointer. */
-template <class T> struct atomic_step {
+/* What is added to an atomic: a number of its own type, and elements to a pointer; and what that
+ * makes. Integers wrap at their limits, as the atomics themselves do; signed ones would
+ * overflow. */
+template <class T, bool = ::std::is_integral<T>::value && !::std::is_same<T, bool>::value>
+struct atomic_step {
     typedef T type;
     static constexpr ptrdiff_t bytes = 1;
+    static T plus(T old, T value)
+    {
+        return (T)(old + value);
+    }
+    static T minus(T old, T value)
+    {
+        return (T)(old - value);
+    }
 };
-template <class T> struct atomic_step<T *> {
+template <class T> struct atomic_step<T, true> {
+    typedef T type;
+    static constexpr ptrdiff_t bytes = 1;
+    static T plus(T old, T value)
+    {
+        return (T)((unsigned long long)old + (unsigned long long)value);
+    }
+    static T minus(T old, T value)
+    {
+        return (T)((unsigned long long)old - (unsigned long long)value);
+    }
+};
+template <class T> struct atomic_step<T *, false> {
     typedef ptrdiff_t type;
     static constexpr ptrdiff_t bytes = sizeof(T);
+    static T *plus(T *old, ptrdiff_t value)
+    {
+        return old + value;
+    }
+    static T *minus(T *old, ptrdiff_t value)
+    {
+        return old - value;
+    }
 };
 
 template <size_t Size> struct atomic_word {
@@ -233,6 +264,19 @@ template <class T> struct atomic_at {
         return (T)(gshmem_host::atomic_at<T>::name(at(), value, memory_order_seq_cst)              \
                        operation value);                                                           \
     }
+#define GSHMEM_HOST_ATOMIC_STEP(operation, name, sum, constness)                                   \
+    T operator operation##=(difference_type value) constness                                       \
+    {                                                                                              \
+        return gshmem_host::atomic_step<T>::sum(fetch_##name(value), value);                       \
+    }                                                                                              \
+    T operator operation##operation() constness                                                    \
+    {                                                                                              \
+        return *this operation##= (difference_type)1;                                              \
+    }                                                                                              \
+    T operator operation##operation(int) constness                                                 \
+    {                                                                                              \
+        return fetch_##name((difference_type)1);                                                   \
+    }
 #define GSHMEM_HOST_ATOMIC_COMPARE(name, weak, constness)                                          \
     bool name(T &expected, T value, memory_order order, memory_order failed) constness             \
     {                                                                                              \
@@ -288,27 +332,11 @@ template <class T> struct atomic_at {
     GSHMEM_HOST_ATOMIC_CHANGE(fetch_xor, T, constness)                                             \
     GSHMEM_HOST_ATOMIC_CHANGE(fetch_min, T, constness)                                             \
     GSHMEM_HOST_ATOMIC_CHANGE(fetch_max, T, constness)                                             \
-    GSHMEM_HOST_ATOMIC_OPERATOR(+, fetch_add, difference_type, constness)                          \
-    GSHMEM_HOST_ATOMIC_OPERATOR(-, fetch_sub, difference_type, constness)                          \
+    GSHMEM_HOST_ATOMIC_STEP(+, add, plus, constness)                                               \
+    GSHMEM_HOST_ATOMIC_STEP(-, sub, minus, constness)                                              \
     GSHMEM_HOST_ATOMIC_OPERATOR(&, fetch_and, T, constness)                                        \
     GSHMEM_HOST_ATOMIC_OPERATOR(|, fetch_or, T, constness)                                         \
-    GSHMEM_HOST_ATOMIC_OPERATOR(^, fetch_xor, T, constness)                                        \
-    T operator++() constness                                                                       \
-    {                                                                                              \
-        return (T)(fetch_add(1) + 1);                                                              \
-    }                                                                                              \
-    T operator++(int) constness                                                                    \
-    {                                                                                              \
-        return fetch_add(1);                                                                       \
-    }                                                                                              \
-    T operator--() constness                                                                       \
-    {                                                                                              \
-        return (T)(fetch_sub(1) - 1);                                                              \
-    }                                                                                              \
-    T operator--(int) constness                                                                    \
-    {                                                                                              \
-        return fetch_sub(1);                                                                       \
-    }
+    GSHMEM_HOST_ATOMIC_OPERATOR(^, fetch_xor, T, constness)
 
 namespace cuda
 {
@@ -436,6 +464,8 @@ struct atomic_flag {
 #undef GSHMEM_HOST_ATOMIC_OPERATOR
 #undef GSHMEM_HOST_ATOMIC_COMPARE
 #undef GSHMEM_HOST_ATOMIC_METHODS
+#undef GSHMEM_HOST_ATOMIC_OPERATOR
+#undef GSHMEM_HOST_ATOMIC_STEP
 
 #include "gshmem_names_end.h"
 
