@@ -14,8 +14,8 @@ algorithm_fn *table_internode_algorithm(enum collective what, size_t bytes);
 
 /* Algorithms whose data is in the slots of one round; in one slot, of a rooted round where that can
  * be. */
-algorithm_fn broadcast_noted, broadcast_rooted, collect_noted, alltoall_noted, alltoalls_noted, reduce_noted,
-    reducescatter_noted, inscan_noted, exscan_noted;
+algorithm_fn broadcast_noted, broadcast_rooted, collect_noted, alltoall_noted, alltoalls_noted,
+    reduce_noted, reducescatter_noted, inscan_noted, exscan_noted;
 /* Algorithms that access the members' memory, between two rounds. */
 algorithm_fn broadcast_shared, collect_shared, alltoall_shared, alltoalls_shared, reduce_shared,
     reducescatter_shared, inscan_shared, exscan_shared;

@@ -13,7 +13,6 @@
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
 #include "runtime/node/node.h"
-#include "runtime/teams/rooted.h"
 #include "runtime/trace/trace.h"
 
 static const char *const collective_name[COLLECTIVE_COUNT] = {
@@ -322,8 +321,8 @@ static void spin_for(const struct team_sync *central, uint32_t over, uint32_t st
         clock_pause();
 }
 
-/* What is left in the counters of rounds that ended as rooted ones (rooted.h) is cleared by the last
- * member to arrive at a round that cannot. */
+/* What is left in the counters of rounds that ended as rooted ones (rooted.h), the last member to
+ * arrive at a round that cannot clears. */
 static void clear_arrivals(struct team_sync *central)
 {
     /* relaxed: as the caller's store */

@@ -47,7 +47,7 @@ struct group {
     uint32_t full;            /* how many of them were full ones, which use the two slots in turn */
     uint32_t earlier;         /* a hash of the rooted rounds since the last full one: rooted.h */
     uint32_t mixed;           /* what it was before the last full round */
-    _Atomic int awaited;      /* the member whose data a rooted round waits for; -1: there is none */
+    _Atomic int awaited;      /* the root that a rooted round waits for, as a member; -1: none */
     _Atomic(const char *) under_way; /* the call whose round is in progress, for other threads; or
                                         NULL */
     gshmem_status_t broken;   /* the reason why there can be no more rounds: a member has died, or
@@ -192,6 +192,25 @@ gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature, cons
 /* The same where it is known that member i differs, and has that signature. */
 gshmem_status_t group_explain_difference(struct group *g, uint32_t signature, int i,
                                          uint32_t theirs, const char *call);
+
+/* ---- rooted.c: what a full round has to know of rooted ones ---- */
+
+static_assert((ROOTED_EVERY & (ROOTED_EVERY - 1)) == 0, "counters of rounds wrap");
+
+/* Whether a round of that number can be rooted. */
+static inline bool rooted_is_allowed(uint32_t round)
+{
+    return (round & (ROOTED_EVERY - 1)) != 0;
+}
+
+/* For a member that has waited for long in a full round: whether another member has arrived at a
+ * rooted round instead. */
+bool rooted_instead(const struct group *g);
+/* Then the full round, whose signature that is, ends as a rooted one. Logs what another member has
+ * called; returns GSHMEM_ERR_MISMATCH. */
+gshmem_status_t rooted_turn(struct group *g, uint32_t signature, const char *call);
+
+/* ---- Ends ---- */
 
 /* The last round of a group: on return no other member accesses this one's block any more, so that
  * it can be cleared and used by another team. */

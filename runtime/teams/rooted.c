@@ -5,7 +5,7 @@
 #include "runtime/network/wait.h"
 #include "runtime/trace/trace.h"
 
-static inline struct root_slot *slot_of(const struct group *g, int i)
+static inline struct root_slot *rooted_slot_of(const struct group *g, int i)
 {
     return &g->sync[i]->root[(g->round & (ROOTED_EVERY - 1)) - 1];
 }
@@ -50,9 +50,10 @@ void rooted_give(struct group *g, uint32_t signature, const void *data, size_t b
     if (trace_is_on())
         trace_rooted(g, TRACE_ROUND, g->my, call, GSHMEM_OK);
     if (bytes)
-        gshmem_copy(slot_of(g, g->my)->data, data, bytes);
+        gshmem_copy(rooted_slot_of(g, g->my)->data, data, bytes);
     /* release: pairs with the acquire in rooted_await */
-    atomic_store_explicit(&slot_of(g, g->my)->word, word_of(g, signature), memory_order_release);
+    atomic_store_explicit(&rooted_slot_of(g, g->my)->word, word_of(g, signature),
+                          memory_order_release);
     g->earlier = hash_with(g->earlier, signature);
     if (trace_is_on())
         trace_rooted(g, TRACE_MET, g->my, call, GSHMEM_OK);
@@ -62,6 +63,7 @@ void rooted_give(struct group *g, uint32_t signature, const void *data, size_t b
 static __attribute__((noinline)) gshmem_status_t
 rooted_await(struct group *g, int root, const char *call, uint64_t *word)
 {
+    const struct root_slot *slot = rooted_slot_of(g, root);
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
@@ -70,8 +72,7 @@ rooted_await(struct group *g, int root, const char *call, uint64_t *word)
     atomic_store_explicit(&g->awaited, root, memory_order_relaxed);
     wait_begin(&w, call, g->team);
     /* acquire: pairs with the release in rooted_give */
-    while ((*word = atomic_load_explicit(&slot_of(g, root)->word, memory_order_acquire)) >> 32 !=
-           g->round) {
+    while ((*word = atomic_load_explicit(&slot->word, memory_order_acquire)) >> 32 != g->round) {
         if (status) {
             g->broken = status;
             break;
@@ -84,10 +85,10 @@ rooted_await(struct group *g, int root, const char *call, uint64_t *word)
     return g->broken;
 }
 
-static inline gshmem_status_t take(struct group *g, int root, uint32_t signature, void *dest,
-                                   size_t bytes, const char *call)
+static inline gshmem_status_t rooted_take_data(struct group *g, int root, uint32_t signature,
+                                               void *dest, size_t bytes, const char *call)
 {
-    const struct root_slot *slot = slot_of(g, root);
+    const struct root_slot *slot = rooted_slot_of(g, root);
     /* acquire: pairs with the release in rooted_give */
     uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
 
@@ -109,9 +110,9 @@ gshmem_status_t rooted_take(struct group *g, int root, uint32_t signature, void 
 {
     rooted_arrive(g, signature);
     if (!trace_is_on())
-        return take(g, root, signature, dest, bytes, call);
+        return rooted_take_data(g, root, signature, dest, bytes, call);
     trace_rooted(g, TRACE_ROUND, root, call, GSHMEM_OK);
-    const gshmem_status_t status = take(g, root, signature, dest, bytes, call);
+    const gshmem_status_t status = rooted_take_data(g, root, signature, dest, bytes, call);
     trace_rooted(g, TRACE_MET, root, call, status);
     return status;
 }
@@ -150,6 +151,7 @@ __attribute__((cold)) gshmem_status_t rooted_turn(struct group *g, uint32_t sign
     g->full--;
     g->earlier = hash_with(g->mixed, GROUP_MIXED);
     /* release: pairs with the acquire in rooted_await */
-    atomic_store_explicit(&slot_of(g, g->my)->word, word_of(g, signature), memory_order_release);
+    atomic_store_explicit(&rooted_slot_of(g, g->my)->word, word_of(g, signature),
+                          memory_order_release);
     return group_explain_difference(g, signature, i, theirs, call);
 }

@@ -7,9 +7,9 @@
  * What a member knows of a mismatch:
  *
  * - A member whose call is not the root's fails, as in a full round. The root does not notice.
- * - The signature of the next full round has a hash of the rooted rounds before it. If they differed
+ * - The next full round's signature has a hash of the rooted rounds before it. If they differed
  *   between members, that round fails on all of them.
- * - Where a member arrives at a full round and another one at a rooted round of the same number, the
+ * - Where a member arrives at a full round, and another one at a rooted one of the same number, the
  *   full one cannot end. Who waits in it for long looks whether a member has arrived at a rooted
  *   round instead, fails, and counts its own round as a rooted one. So does each member in that
  *   full round, and all members continue to agree which slots the next full round uses.
@@ -19,14 +19,6 @@
 #define GSHMEM_RUNTIME_TEAMS_ROOTED_H
 
 #include "runtime/teams/group.h"
-
-static_assert((ROOTED_EVERY & (ROOTED_EVERY - 1)) == 0, "counters of rounds wrap");
-
-/* Whether a round of that number can be rooted. */
-static inline bool rooted_is_allowed(uint32_t round)
-{
-    return (round & (ROOTED_EVERY - 1)) != 0;
-}
 
 /* Whether the group's coming round can be rooted: the same on all members. */
 static inline bool rooted_can_come(const struct group *g)
@@ -41,12 +33,5 @@ void rooted_give(struct group *g, uint32_t signature, const void *data, size_t b
                  const char *call);
 gshmem_status_t rooted_take(struct group *g, int root, uint32_t signature, void *dest,
                             size_t bytes, const char *call);
-
-/* For a member that has waited for long in a full round: whether another member has arrived at a
- * rooted round instead. */
-bool rooted_instead(const struct group *g);
-/* Then the full round, whose signature that is, ends as a rooted one. Logs what another member has
- * called; returns GSHMEM_ERR_MISMATCH. */
-gshmem_status_t rooted_turn(struct group *g, uint32_t signature, const char *call);
 
 #endif
