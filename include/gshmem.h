@@ -367,7 +367,9 @@ GSHMEM_KERNELS_TOO_END
  *
  * A call fails if the team is invalid or an address is not symmetric. If the calls of the PEs
  * differ, or one PE refuses its arguments, the call fails on all PEs (GSHMEM_ERR_MISMATCH), and the
- * team can be used further. Once a member has died, all collectives of the team fail at once
+ * team can be used further. A broadcast of up to 120 bytes within a node may have returned on the
+ * root, and on PEs that made the root's call: then their next call that all wait for fails, on all
+ * PEs. Once a member has died, all collectives of the team fail at once
  * (GSHMEM_ERR_PEER_DEAD). */
 
 GSHMEM_KERNELS_TOO_BEGIN
@@ -381,7 +383,8 @@ GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_barrier_all(void);
 GSHMEM_KERNELS_TOO_END
 
 GSHMEM_KERNELS_TOO_BEGIN
-/* dest becomes root's source on every PE, the root included. In place. */
+/* dest becomes root's source on every PE, the root included. In place. The root does not wait until
+ * the others have it, and they need not wait for each other. */
 GSHMEM_API GSHMEM_NODISCARD gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest,
                                                                 const void *source, size_t bytes,
                                                                 int root);

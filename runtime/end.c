@@ -69,15 +69,15 @@ static gshmem_status_t leave_in_order(struct job *j, enum departure_way way)
 {
     /* where the process ends, kernels are left to themselves: they may wait for what never comes */
     gshmem_status_t status = streams_drain(way == LEFT_BY_FINALIZE),
-                    met = context_quiet_all(j, "gshmem_finalize");
+                    met = context_quiet_all(j, "gshmem_finalize"), differed = GSHMEM_OK;
 
     status = status ? status : met;
     network_expect_end(j->network);
     counts_show(j);
-    met = collective_finalize(j, "gshmem_finalize", way);
+    met = collective_finalize(j, "gshmem_finalize", way, &differed);
     if (!met && j->stats->gathers) {
         counts_report_job(j);
-        met = collective_finalize(j, "gshmem_finalize", way);
+        met = collective_finalize(j, "gshmem_finalize", way, &differed);
     }
     if (met == GSHMEM_ERR_MISMATCH)
         let_others_say(j);
@@ -88,11 +88,12 @@ static gshmem_status_t leave_in_order(struct job *j, enum departure_way way)
     }
     counts_report_own(j);
     status = status ? status : met;
+    status = status ? status : differed;
     kernels_retire(j);
     if (j->device_heap) {
         /* Memory that others still map must not be released, as CUDA IPC requires. */
         device_heap_leave(j);
-        met = collective_finalize(j, "gshmem_finalize", way);
+        met = collective_finalize(j, "gshmem_finalize", way, &differed);
         status = status ? status : met;
     }
     return status;

@@ -19,7 +19,9 @@ gshmem_status_t collective_agree(struct team *t, const char *call, const uint64_
                                  uint64_t *min, uint64_t *max, int n);
 
 /* The last round of all PEs, for a PE that leaves the job. `way` is for PEs that wait for this one
- * elsewhere. Completes this PE's operations, and takes part even if that failed. */
-gshmem_status_t collective_finalize(struct job *j, const char *call, enum departure_way way);
+ * elsewhere. Completes this PE's operations, and takes part even if that failed. *differed changes
+ * if the round has taken place, and shows that PEs have made different broadcasts before. */
+gshmem_status_t collective_finalize(struct job *j, const char *call, enum departure_way way,
+                                    gshmem_status_t *differed);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/collectives/table.h"
+#include "runtime/teams/rooted.h"
 
 gshmem_status_t broadcast_noted(struct call *c)
 {
@@ -18,6 +19,20 @@ gshmem_status_t broadcast_noted(struct call *c)
         return status;
     if (c->bytes && !(c->spare_root && g->my == c->root))
         gshmem_copy(c->dest.mine, group_read(g, c->root)->data, c->bytes);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t broadcast_rooted(struct call *c)
+{
+    struct group *g = c->group;
+
+    if (!rooted_can_come(g))
+        return broadcast_noted(c);
+    if (g->my != c->root)
+        return rooted_take(g, c->root, c->signature, c->dest.mine, c->bytes, c->name);
+    rooted_give(g, c->signature, c->source.mine, c->bytes, c->name);
+    if (c->bytes && !c->spare_root && c->dest.mine != c->source.mine)
+        gshmem_copy(c->dest.mine, c->source.mine, c->bytes);
     return GSHMEM_OK;
 }
 

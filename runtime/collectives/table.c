@@ -28,7 +28,8 @@ static const struct row {
     size_t members;
     algorithm_fn *run;
 } algorithms[COLLECTIVE_COUNT][5] = {
-    [COLLECTIVE_BROADCAST] = {{OVERSUBSCRIBED, NOTE_ROOM, ANY, broadcast_noted},
+    [COLLECTIVE_BROADCAST] = {{EITHER, ROOTED_BYTES, ANY, broadcast_rooted},
+                              {OVERSUBSCRIBED, NOTE_ROOM, ANY, broadcast_noted},
                               {ALONE, 2048, ANY, broadcast_noted},
                               {EITHER, ANY, ANY, broadcast_shared}},
     [COLLECTIVE_FCOLLECT] = {{OVERSUBSCRIBED, NOTE_BYTES, ANY, collect_noted},

@@ -12,9 +12,10 @@ algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool ov
 /* The same for groups on several nodes. */
 algorithm_fn *table_internode_algorithm(enum collective what, size_t bytes);
 
-/* Algorithms whose data is in the slots of one round. */
-algorithm_fn broadcast_noted, collect_noted, alltoall_noted, alltoalls_noted, reduce_noted,
-    reducescatter_noted, inscan_noted, exscan_noted;
+/* Algorithms whose data is in the slots of one round; in one slot, of a rooted round where that can
+ * be. */
+algorithm_fn broadcast_noted, broadcast_rooted, collect_noted, alltoall_noted, alltoalls_noted,
+    reduce_noted, reducescatter_noted, inscan_noted, exscan_noted;
 /* Algorithms that access the members' memory, between two rounds. */
 algorithm_fn broadcast_shared, collect_shared, alltoall_shared, alltoalls_shared, reduce_shared,
     reducescatter_shared, inscan_shared, exscan_shared;

@@ -134,6 +134,12 @@ static inline gshmem_status_t wait_step(struct wait *w)
     return wait_slowly(w);
 }
 
+/* Whether the wait has gone on for so many ns after its spin, at its last look at the clock. */
+static inline bool wait_has_taken(const struct wait *w, uint64_t ns)
+{
+    return w->since && w->stepped - w->since >= ns;
+}
+
 /* Whether such a wait would end at once, for a call that answers instead of waiting. A system
  * call for each PE of this node that it would wait for. */
 gshmem_status_t wait_look(const struct wait *w);

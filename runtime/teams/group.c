@@ -48,7 +48,8 @@ struct group *group_create(int n, int my, const int *pe, int cpus)
     g->cpus = cpus;
     g->pe = pe;
     g->brought = NOTE_BYTES;
-    g->round = count_first();
+    g->round = g->full = count_first();
+    atomic_init(&g->awaited, -1);
     /* Where members share CPUs, the number of switches between them decides. Beyond 8 lines to
      * read, dissemination reads fewer (docs/decisions/0006). */
     g->meet = g->oversubscribed ? meet_central : n <= 8 ? meet_flat : meet_dissemination;
@@ -82,13 +83,51 @@ void group_destroy(struct group *g)
 
 /* ---- Calls that differ between members ---- */
 
-#define GROUP_FINALIZE signature_make(COLLECTIVE_FINALIZE, 0)
-
-static const char *group_name_of(uint64_t word)
+static const char *group_name_of(uint32_t signature)
 {
-    unsigned int what = (uint32_t)word >> 1 & 15;
+    unsigned int what = signature >> 1 & 15;
 
     return what < COLLECTIVE_COUNT ? collective_name[what] : "something else";
+}
+
+/* Whether signatures of that call differ only by the rooted rounds before it. */
+static bool has_no_arguments(uint32_t signature)
+{
+    const enum collective what = (enum collective)(signature >> 1 & 15);
+
+    return what == COLLECTIVE_SYNC || what == COLLECTIVE_DESTROY || what == COLLECTIVE_AGREE;
+}
+
+__attribute__((cold)) gshmem_status_t group_explain_difference(struct group *g, uint32_t signature,
+                                                               int i, uint32_t theirs,
+                                                               const char *call)
+{
+    if (signature == COLLECTIVE_REFUSED) /* that member has logged the reason */
+        return GSHMEM_ERR_MISMATCH;
+    if (theirs == GROUP_FINALIZE)
+        return job->waits->left(call, g->pe[i],
+                                g->sync[i] ? (uint64_t)group_left(g, i)
+                                           : (uint32_t)g->remote->signed_by(g, i)->value);
+    if (signature == GROUP_FINALIZE) /* the other member logs it */
+        return fail_silently(GSHMEM_ERR_MISMATCH, "%s: PE %d is still in %s", call, g->pe[i],
+                             group_name_of(theirs));
+    if (theirs == COLLECTIVE_REFUSED)
+        return fail(GSHMEM_ERR_MISMATCH,
+                    "%s on team %d: PE %d made %s, so this collective did not take place", call,
+                    g->team, g->pe[i], group_name_of(theirs));
+    if (((theirs ^ signature) & 31) == 0 && g->mixed && has_no_arguments(signature))
+        return fail(GSHMEM_ERR_MISMATCH,
+                    "%s on team %d: an earlier broadcast of PE %d was not that of this PE", call,
+                    g->team, g->pe[i]);
+    if (((theirs ^ signature) & 31) == 0)
+        return fail(GSHMEM_ERR_MISMATCH,
+                    "%s on team %d: PE %d made the same call with other arguments, or on other "
+                    "objects%s",
+                    call, g->team, g->pe[i], g->mixed ? ", or after another broadcast" : "");
+    return fail(GSHMEM_ERR_MISMATCH,
+                "%s on team %d: PE %d called %s: all members must make the same calls in the "
+                "same order",
+                call, g->team, g->pe[i], group_name_of(theirs));
 }
 
 /* All members have arrived with their words, and their slots stay until this one begins another
@@ -99,31 +138,11 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
 {
     for (int i = 0; i < g->n; i++) {
         const struct note *note =
-            g->internode ? g->remote->signed_by(g, i) : &g->sync[i]->note[g->round & 1];
+            g->internode ? g->remote->signed_by(g, i) : &g->sync[i]->note[g->full & 1];
         /* acquire: as in meet_flat; the word was stored before the member arrived */
         uint64_t word = atomic_load_explicit(&note->word, memory_order_acquire);
-        if ((uint32_t)word == signature)
-            continue;
-        if (signature == COLLECTIVE_REFUSED) /* that member has logged the reason */
-            break;
-        if ((uint32_t)word == GROUP_FINALIZE)
-            return job->waits->left(call, g->pe[i], note->value);
-        if (signature == GROUP_FINALIZE) /* the other member logs it */
-            return fail_silently(GSHMEM_ERR_MISMATCH, "%s: PE %d is still in %s", call, g->pe[i],
-                                 group_name_of(word));
-        if ((uint32_t)word == COLLECTIVE_REFUSED)
-            return fail(GSHMEM_ERR_MISMATCH,
-                        "%s on team %d: PE %d made %s, so this collective did not take place", call,
-                        g->team, g->pe[i], group_name_of(word));
-        if ((((uint32_t)word ^ signature) & 31) == 0)
-            return fail(GSHMEM_ERR_MISMATCH,
-                        "%s on team %d: PE %d made the same call with other arguments, or on other "
-                        "objects",
-                        call, g->team, g->pe[i]);
-        return fail(GSHMEM_ERR_MISMATCH,
-                    "%s on team %d: PE %d called %s: all members must make the same calls in the "
-                    "same order",
-                    call, g->team, g->pe[i], group_name_of(word));
+        if ((uint32_t)word != signature)
+            return group_explain_difference(g, signature, i, (uint32_t)word, call);
     }
     return GSHMEM_ERR_MISMATCH;
 }
@@ -167,6 +186,15 @@ static inline uint64_t word_make(const struct group *g, uint32_t signature)
     return (uint64_t)g->round << 32 | signature;
 }
 
+/* Where members make different calls, some may have arrived at a rooted round instead, and end this
+ * one. A member that waits for other reasons need not ask soon: asking takes a line of each. */
+static inline bool is_rooted_elsewhere(const struct group *g, const struct wait *w)
+{
+    enum { LONG_NS = 1000 * 1000 };
+
+    return GSHMEM_UNLIKELY(wait_has_taken(w, LONG_NS)) && rooted_instead(g);
+}
+
 /* ---- Flat: each member writes one line and reads the lines of all others ----
  *
  * One cache line travels between each pair, all at the same time. That is the least possible where
@@ -178,7 +206,7 @@ static inline uint64_t word_make(const struct group *g, uint32_t signature)
 gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 {
     uint64_t mine = word_make(g, signature), differences = 0;
-    unsigned int parity = g->round & 1;
+    unsigned int parity = g->full & 1;
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
@@ -200,6 +228,10 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
                 return g->broken = status;
             }
             status = wait_step(&w);
+            if (is_rooted_elsewhere(g, &w)) {
+                wait_end(&w);
+                return rooted_turn(g, signature, call);
+            }
         }
         differences |= word ^ mine;
     }
@@ -210,34 +242,32 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 /* ---- Dissemination: in step s each member notifies the one 2^s after it ----
  *
  * The latency is that of log2(n) lines one after another, instead of n at once. A notification
- * contains the signature, or MIXED if the sender has received two different ones.
+ * contains the signature, or GROUP_MIXED if the sender has received two different ones.
  *
  * If a member dies after all have reached the round, the notifications that others wait for may not
  * have come yet. Therefore a failure is followed by a look at all slots: if all members have
  * arrived, they say what the notifications would say. Leaders of nodes cannot look (internode.c):
  * their round may fail then. */
 
-enum { MIXED = 2 };
-
-/* Whether all members have arrived, by their slots; *received: their signature, or MIXED. */
+/* Whether all members have arrived, by their slots; *received: their signature, or GROUP_MIXED. */
 static bool group_all_have_come(const struct group *g, uint32_t signature, uint32_t *received)
 {
     *received = signature;
     for (int i = 0; i < g->n; i++) {
         /* acquire: pairs with the release in meet_dissemination, for the rest of the slot */
         const uint64_t word =
-            atomic_load_explicit(&g->sync[i]->note[g->round & 1].word, memory_order_acquire);
+            atomic_load_explicit(&g->sync[i]->note[g->full & 1].word, memory_order_acquire);
         if (word >> 32 != g->round)
             return false;
         if ((uint32_t)word != signature)
-            *received = MIXED;
+            *received = GROUP_MIXED;
     }
     return true;
 }
 
 gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call)
 {
-    unsigned int parity = g->round & 1;
+    unsigned int parity = g->full & 1;
     uint32_t received = signature;
     gshmem_status_t status = GSHMEM_OK;
     bool known = false; /* the slots have said it */
@@ -260,6 +290,10 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
         /* acquire: pairs with the release above */
         while (!known &&
                (word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round) {
+            if (is_rooted_elsewhere(g, &w)) {
+                wait_end(&w);
+                return rooted_turn(g, signature, call);
+            }
             if (!status) {
                 status = wait_step(&w);
             } else if (!(known = group_all_have_come(g, signature, &received))) {
@@ -268,7 +302,7 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
             }
         }
         if (!known && (uint32_t)word != received)
-            received = MIXED;
+            received = GROUP_MIXED;
     }
     wait_end(&w);
     return received != signature ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
@@ -290,28 +324,42 @@ static void spin_for(const struct team_sync *central, uint32_t over, uint32_t st
         clock_pause();
 }
 
+/* What is left in the counters of rounds that ended as rooted ones (rooted.h), the last member to
+ * arrive at a round that cannot clears. */
+static void clear_arrivals(struct team_sync *central)
+{
+    /* relaxed: as the caller's store */
+    for (int i = 1; i < ROOTED_EVERY; i++) {
+        if (atomic_load_explicit(&central->arrivals[i], memory_order_relaxed))
+            atomic_store_explicit(&central->arrivals[i], 0, memory_order_relaxed);
+    }
+}
+
 gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *call)
 {
     struct team_sync *central = g->sync[0];
+    _Atomic uint64_t *arrivals = &central->arrivals[g->round & (ROOTED_EVERY - 1)];
     uint64_t arrival = (uint64_t)signature << COUNT_BITS | 1;
     uint32_t over = g->round << 1, now;
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
     /* relaxed: published, with the rest of the slot, by the addition */
-    atomic_store_explicit(&g->sync[g->my]->note[g->round & 1].word, word_make(g, signature),
+    atomic_store_explicit(&g->sync[g->my]->note[g->full & 1].word, word_make(g, signature),
                           memory_order_relaxed);
     /* acq_rel: release pairs with the acquire of the last member to arrive, which passes all slots
      * on by its release of the generation */
     uint64_t sum =
-        atomic_fetch_add_explicit(&central->arrivals, arrival, memory_order_acq_rel) + arrival;
+        atomic_fetch_add_explicit(arrivals, arrival, memory_order_acq_rel) + arrival;
     if ((sum & COUNT_MASK) == (uint64_t)g->n) {
         /* If all signatures are the same, their sum is n times this one (modulo 2^44, which is the
          * whole sum unless there are thousands of members). Different ones have the same sum with a
          * probability of 2^-27. */
         now = over | (sum != arrival * (uint64_t)g->n);
         /* relaxed: no member arrives again before it sees the generation */
-        atomic_store_explicit(&central->arrivals, 0, memory_order_relaxed);
+        atomic_store_explicit(arrivals, 0, memory_order_relaxed);
+        if (!rooted_is_allowed(g->round))
+            clear_arrivals(central);
         /* release: pairs with the acquire below */
         atomic_store_explicit(&central->generation, now, memory_order_release);
         wait_wake(&central->generation, &central->sleepers);
@@ -332,6 +380,10 @@ gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *ca
                 return g->broken = status;
             }
             status = wait_step_on(&w, &central->generation, now, &central->sleepers);
+            if (is_rooted_elsewhere(g, &w)) {
+                wait_end(&w);
+                return rooted_turn(g, signature, call);
+            }
         }
         wait_end(&w);
     }
@@ -385,12 +437,12 @@ int group_left(const struct group *g, int i)
 size_t group_word_offset(const struct group *g)
 {
     return g->block + offsetof(struct team_sync, note) +
-           (g->round & 1) * sizeof(struct note) + offsetof(struct note, word);
+           (g->full & 1) * sizeof(struct note) + offsetof(struct note, word);
 }
 
 uint64_t group_word(const struct group *g, int i)
 {
-    return atomic_load_explicit(&g->sync[i]->note[g->round & 1].word, memory_order_relaxed);
+    return atomic_load_explicit(&g->sync[i]->note[g->full & 1].word, memory_order_relaxed);
 }
 
 bool group_has_come(const struct group *g, int i)
@@ -410,19 +462,25 @@ bool group_cannot_come(const struct group *g, uint64_t word)
 void group_missing(const struct group *g, char *text, size_t size)
 {
     /* relaxed: read by another thread, for people; g->round may change meanwhile */
-    uint32_t round = g->round;
+    const uint32_t round = g->round, full = g->full;
+    const int awaited = group_awaited(g);
     uint64_t mine =
-        atomic_load_explicit(&g->sync[g->my]->note[round & 1].word, memory_order_relaxed);
+        atomic_load_explicit(&g->sync[g->my]->note[full & 1].word, memory_order_relaxed);
     int missing = 0, shown = 0;
     size_t used = 0;
 
     text[0] = 0;
+    if (awaited >= 0) {
+        snprintf(text, size, "waiting for PE %d at %s", g->pe[awaited],
+                 collective_name[COLLECTIVE_BROADCAST]);
+        return;
+    }
     for (int i = 0; i < g->n; i++) {
         /* nothing is known about members on other nodes */
         if (g->internode && g->remote->is_away(g, i))
             continue;
         uint64_t word =
-            atomic_load_explicit(&g->sync[i]->note[round & 1].word, memory_order_relaxed);
+            atomic_load_explicit(&g->sync[i]->note[full & 1].word, memory_order_relaxed);
         if (word >> 32 == round)
             continue;
         missing++;
@@ -435,5 +493,5 @@ void group_missing(const struct group *g, char *text, size_t size)
     if (missing > shown && used < size)
         used += (size_t)snprintf(text + used, size - used, " and %d more", missing - shown);
     if (missing && used < size)
-        snprintf(text + used, size - used, " at %s", group_name_of(mine));
+        snprintf(text + used, size - used, " at %s", group_name_of((uint32_t)mine));
 }

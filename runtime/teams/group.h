@@ -45,6 +45,10 @@ struct group {
     bool oversubscribed;             /* members share CPUs */
     int cpus;                 /* how many CPUs */
     uint32_t round;           /* how many rounds have begun; the same on all members */
+    uint32_t full;            /* how many of them were full ones, which use the two slots in turn */
+    uint32_t earlier;         /* a hash of the rooted rounds since the last full one: rooted.h */
+    uint32_t mixed;           /* what it was before the last full round */
+    _Atomic int awaited;      /* the root that a rooted round waits for, as a member; -1: none */
     _Atomic(const char *) under_way; /* the call whose round is in progress, for other threads; or
                                         NULL */
     gshmem_status_t broken;   /* the reason why there can be no more rounds: a member has died, or
@@ -99,6 +103,10 @@ static inline uint32_t signature_make(enum collective what, uint64_t hash)
     return (uint32_t)(hash >> 37) << 5 | (uint32_t)what << 1 | 1;
 }
 
+#define GROUP_FINALIZE signature_make(COLLECTIVE_FINALIZE, 0)
+/* In place of a signature: two that differ, or one that is not known. */
+enum { GROUP_MIXED = 2 };
+
 static inline uint64_t signature_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
@@ -122,13 +130,13 @@ gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *ca
  * `brought` bytes of it. The round itself writes `word`. */
 static inline struct note *group_note(struct group *g)
 {
-    return g->internode ? g->remote->note(g) : &g->sync[g->my]->note[(g->round + 1) & 1];
+    return g->internode ? g->remote->note(g) : &g->sync[g->my]->note[(g->full + 1) & 1];
 }
 
-/* A member's slot of the last round; valid until the next group_meet. */
+/* A member's slot of the last full round; valid until the next group_meet. */
 static inline const struct note *group_read(const struct group *g, int i)
 {
-    return g->internode ? g->remote->read(g, i) : &g->sync[i]->note[g->round & 1];
+    return g->internode ? g->remote->read(g, i) : &g->sync[i]->note[g->full & 1];
 }
 
 /* One round. Members that arrive with different signatures all get GSHMEM_ERR_MISMATCH, and the
@@ -136,6 +144,7 @@ static inline const struct note *group_read(const struct group *g, int i)
 static inline void group_begin_round(struct group *g, const char *call)
 {
     g->round++;
+    g->full++;
     /* relaxed, as below: another thread that reads it only tests whether it is NULL */
     atomic_store_explicit(&g->under_way, call, memory_order_relaxed);
 }
@@ -146,9 +155,22 @@ static inline gshmem_status_t group_end_round(struct group *g, gshmem_status_t s
     return status;
 }
 
+/* The signature of a full round, which differs between members whose rooted rounds before it
+ * differed. That of finalize stays, since others look for it (agree.c). */
+static inline uint32_t group_sign(struct group *g, uint32_t signature)
+{
+    g->mixed = g->earlier;
+    g->earlier = 0;
+    if (signature == COLLECTIVE_REFUSED || signature == GROUP_FINALIZE)
+        return signature;
+    return signature ^ (g->mixed & ~(uint32_t)31);
+}
+
 static inline gshmem_status_t group_meet(struct group *g, uint32_t signature, const char *call)
 {
     group_begin_round(g, call);
+    if (GSHMEM_UNLIKELY(g->earlier | g->mixed))
+        signature = group_sign(g, signature);
     return group_end_round(g, g->meet(g, signature, call));
 }
 
@@ -168,6 +190,28 @@ gshmem_status_t group_check(struct group *g, const char *call);
 /* After a round: logs which member's signature this one's differs from; returns
  * GSHMEM_ERR_MISMATCH. */
 gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature, const char *call);
+/* The same where it is known that member i differs, and has that signature. */
+gshmem_status_t group_explain_difference(struct group *g, uint32_t signature, int i,
+                                         uint32_t theirs, const char *call);
+
+/* ---- rooted.c: what a full round has to know of rooted ones ---- */
+
+static_assert((ROOTED_EVERY & (ROOTED_EVERY - 1)) == 0, "counters of rounds wrap");
+
+/* Whether a round of that number can be rooted. */
+static inline bool rooted_is_allowed(uint32_t round)
+{
+    return (round & (ROOTED_EVERY - 1)) != 0;
+}
+
+/* For a member that has waited for long in a full round: whether another member has arrived at a
+ * rooted round instead. */
+bool rooted_instead(const struct group *g);
+/* Then the full round, whose signature that is, ends as a rooted one. Logs what another member has
+ * called; returns GSHMEM_ERR_MISMATCH. */
+gshmem_status_t rooted_turn(struct group *g, uint32_t signature, const char *call);
+
+/* ---- Ends ---- */
 
 /* The last round of a group: on return no other member accesses this one's block any more, so that
  * it can be cleared and used by another team. */
@@ -180,6 +224,11 @@ int group_left(const struct group *g, int i);
  * and the word of a member on this node. */
 size_t group_word_offset(const struct group *g);
 uint64_t group_word(const struct group *g, int i);
+/* The member whose data a rooted round waits for; -1: all are waited for. For other threads. */
+static inline int group_awaited(const struct group *g)
+{
+    return atomic_load_explicit(&g->awaited, memory_order_relaxed);
+}
 /* Whether a member on this node has arrived at the latest round. */
 bool group_has_come(const struct group *g, int i);
 /* Whether a member that has left the job, and has that word, will never arrive at the latest

@@ -12,17 +12,20 @@
 
 enum {
     SYNC_LINE = 64,
-    SYNC_BLOCK = 10 * 1024,
+    SYNC_BLOCK = 12 * 1024,
     SYNC_STEPS = 16,
     NOTE_BYTES = 3 * 1024 - 16, /* most data that goes by slot is no larger: table.c */
     NOTE_ROOM = 4 * 1024,
+    ROOTED_EVERY = 16, /* of so many rounds in a row one at least is not rooted; a power of 2 */
+    ROOTED_BYTES = 120, /* the most data of a rooted round */
 };
 
 /* A slot: a member's word when it arrives at a round, and its data for the others, in the same
  * cache lines, so that a small collective costs no more than a barrier.
  *
- * There are two slots for each member, for even and odd rounds. Invariant: no member overwrites a
- * slot that another still reads. The steps:
+ * There are two slots for each member, which full rounds use in turn: all rounds but rooted ones.
+ * Invariant: no member overwrites a slot that another still reads. The steps, r, r + 1 and r + 2
+ * being full rounds after each other, with or without rooted ones between them:
  *
  * 1. A member writes the slot of round r + 2 over that of round r only after round r + 1 has ended.
  * 2. Round r + 1 ends when all members have arrived at it.
@@ -37,17 +40,34 @@ struct note {
     _Alignas(16) char data[NOTE_ROOM];
 };
 
-enum { SYNC_UNUSED = SYNC_BLOCK - 2 * (int)sizeof(struct note) - (3 + SYNC_STEPS) * SYNC_LINE };
+/* What the root of a rooted round brings (rooted.h). There is one for each round of which
+ * ROOTED_EVERY is no factor. Those rounds are full, so that all members have read what is
+ * overwritten after them. tests/model/rooted.pml is a model of this. */
+struct root_slot {
+    _Alignas(SYNC_LINE) _Atomic uint64_t word; /* round << 32 | signature; written last */
+    char data[ROOTED_BYTES];
+};
+
+enum {
+    SYNC_UNUSED = SYNC_BLOCK - 2 * (int)sizeof(struct note) -
+                  (ROOTED_EVERY - 1) * (int)sizeof(struct root_slot) -
+                  (2 * ROOTED_EVERY * 8 / SYNC_LINE + 2 + SYNC_STEPS) * SYNC_LINE
+};
 
 struct team_sync {
     struct note note[2];
 
-    /* The central counter, used in the first member's block. The low bits of arrivals count, and
-     * the bits above them sum up the signatures; generation is round << 1 | whether signatures
-     * differed. */
-    _Alignas(SYNC_LINE) _Atomic uint64_t arrivals;
+    /* The central counters, used in the first member's block, one for each of ROOTED_EVERY rounds.
+     * The low bits of arrivals count, and the bits above them sum up the signatures; generation is
+     * round << 1 | whether signatures differed. */
+    _Alignas(SYNC_LINE) _Atomic uint64_t arrivals[ROOTED_EVERY];
     _Alignas(SYNC_LINE) _Atomic uint32_t generation;
     _Atomic uint32_t sleepers;
+
+    /* The rooted rounds that this member has arrived at, and its signatures: round << 32 |
+     * signature. */
+    _Alignas(SYNC_LINE) _Atomic uint64_t rooted[ROOTED_EVERY];
+    struct root_slot root[ROOTED_EVERY - 1];
 
     /* How many members have said that they will not access this block again. */
     _Alignas(SYNC_LINE) _Atomic uint32_t farewells;
@@ -59,6 +79,7 @@ struct team_sync {
 
     _Alignas(SYNC_LINE) char unused[SYNC_UNUSED];
 };
+static_assert(ROOTED_EVERY * 8 % SYNC_LINE == 0, "whole lines");
 static_assert(sizeof(struct team_sync) == SYNC_BLOCK, "a slot's block has a fixed size");
 
 #endif

@@ -26,11 +26,16 @@ static void wait_hooks_missing(gshmem_team_t handle, char *text, size_t size)
         group_missing(t->group, text, size);
 }
 
-/* Members of the group on this node that have not arrived at its latest round. */
+/* Members of the group on this node that have not arrived at its latest round; of a rooted one, the
+ * root. */
 static void wait_hooks_show_missing(const struct group *g, struct where_wait *record)
 {
+    const int awaited = group_awaited(g);
+
     for (int i = 0; i < g->n; i++) {
-        if (job->node->index_of[g->pe[i]] >= 0 && i != g->my && !group_has_come(g, i))
+        if (awaited >= 0 ? i == awaited
+                         : job->node->index_of[g->pe[i]] >= 0 && i != g->my &&
+                               !group_has_come(g, i))
             wait_show_peer(record, g->pe[i]);
     }
 }

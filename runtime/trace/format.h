@@ -39,7 +39,8 @@ enum trace_what {
      * call's name; id: the team, its first member and the number of the round (trace_round), the
      * same on all members; bytes: tells the team from others with this handle and first member, of
      * which one was made after the other was destroyed. (Not those of active sets that are made
-     * for one collective, when most handles are in use: they have 0.) */
+     * for one collective, when most handles are in use: they have 0.) peer: of a rooted round, the
+     * root, the only one that is waited for; otherwise -1. */
     TRACE_ROUND,
     TRACE_MET, /* and goes on; at: the status */
     /* The spin of a wait is over. at: the call's name; peer: the only PE that is waited for; id:

@@ -45,7 +45,7 @@ static void intervals_open(struct nest *t, const struct traced_pe *p, int pe,
         .depth = depth,
         .is_wait = is_wait,
         .awaited = is_wait ? (enum trace_awaited)item->event->id : TRACE_PEERS,
-        .only = is_wait ? item_peer(item) : -1,
+        .only = is_wait || is_round ? item_peer(item) : -1,
         .for_kernels = item_what(item) == TRACE_CALL && item->event->id == 1,
         .round = is_round ? item->event->id : 0,
         .made = is_round ? item->event->bytes : 0,
@@ -157,14 +157,15 @@ static int by_round(const void *a, const void *b)
 }
 
 /* Of each collective the member that arrived last. */
-static bool find_arrivals(struct intervals *s)
+static bool find_arrivals(struct intervals *s, const struct traced *t)
 {
     size_t kept = 0;
 
     if (!(s->last = malloc((s->n ? s->n : 1) * sizeof *s->last)))
         return false;
     for (size_t i = 0; i < s->n; i++) {
-        if (s->of[i].round)
+        /* of a rooted round the root alone is waited for */
+        if (s->of[i].round && (s->of[i].only < 0 || s->of[i].only == t->pe[s->of[i].pe].pe))
             s->last[s->rounds++] =
                 (struct arrival){s->of[i].round, s->of[i].made, s->of[i].begin, s->of[i].pe};
     }
@@ -227,7 +228,7 @@ bool intervals_find(struct intervals *s, const struct traced *t)
             return false;
     }
     s->first[t->n] = s->n;
-    return find_arrivals(s) && find_updates(s, t);
+    return find_arrivals(s, t) && find_updates(s, t);
 }
 
 void intervals_free(struct intervals *s)

@@ -1,7 +1,8 @@
 /* How members meet, with threads for members, so that ThreadSanitizer sees all of it.
  *
  * Each round carries a number from each member; everyone checks everyone's. Members come with skew,
- * and sometimes with different signatures, which all must notice. At the hub each pair of members
+ * and sometimes with different signatures, which all must notice. Some rounds are rooted ones; where
+ * one member makes a full round instead, it must notice, and all at the next full round. At the hub each pair of members
  * is told of one another once, to the later one. If the job ends, a round that all have reached has succeeded. */
 #include <pthread.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 #include "check.h"
 #include "gshmem.h"
 #include "runtime/teams/group.h"
+#include "runtime/teams/rooted.h"
 #include "runtime/collectives/table.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
@@ -48,12 +50,52 @@ static uint64_t value_of(uint32_t round, int i)
     return (uint64_t)round * 1000 + (uint64_t)i;
 }
 
+static int root_of(uint32_t r, int n)
+{
+    return (int)(r * 40503u >> 7) % n;
+}
+
+/* A rooted round, in which one member may make a full one. *doubt: some member has not noticed. */
+static void run_rooted(struct member *m, uint32_t r, int odd_one, bool *doubt)
+{
+    struct group *g = m->group;
+    const int root = root_of(r, g->n);
+    const bool differ = odd_one >= 0 && g->n > 1;
+    const uint32_t signature = signature_make(COLLECTIVE_BROADCAST, (uint64_t)r << 40);
+    uint64_t data[2] = {value_of(r, root), ~value_of(r, root)}, got[2] = {0, 0};
+    gshmem_status_t status = GSHMEM_OK, due = GSHMEM_OK;
+
+    come_late(r, g->my);
+    CHECK(rooted_can_come(g));
+    if (differ && odd_one == g->my) {
+        status = group_meet(g, signature_make(COLLECTIVE_SYNC, 0), "meeting");
+        due = GSHMEM_ERR_MISMATCH;
+    } else if (g->my == root) {
+        rooted_give(g, signature, data, sizeof data, "meeting");
+    } else {
+        status = rooted_take(g, root, signature, got, sizeof got, "meeting");
+        due = differ && odd_one == root ? GSHMEM_ERR_MISMATCH : GSHMEM_OK;
+        if (!due && (got[0] != data[0] || got[1] != data[1]))
+            CHECK_FAIL("%s, %d members, round %u: member %d takes %llu of member %d", m->way, g->n,
+                       r, g->my, (unsigned long long)got[0], root);
+    }
+    if (status != due)
+        CHECK_FAIL("%s, %d members, rooted round %u of %d: %s", m->way, g->n, r, root,
+                   gshmem_status_name(status));
+    *doubt = *doubt || (differ && odd_one != root);
+}
+
 static void *run(void *argument)
 {
     struct member *m = argument;
     struct group *g = m->group;
+    bool doubt = false;
 
     for (uint32_t r = 1; r <= ROUNDS; r++) {
+        if (rooted_is_allowed(r) && r / 64 % 4 && r % 7 < 5) { /* now and then there are none */
+            run_rooted(m, r, r % 64 == 33 ? (int)(r / 64) % g->n : -1, &doubt);
+            continue;
+        }
         int odd_one = r % 64 == 0 ? (int)(r / 64) % g->n : -1; /* calls something else */
         bool differ = odd_one >= 0 && g->n > 1;
         struct note *note = group_note(g);
@@ -63,8 +105,9 @@ static void *run(void *argument)
         uint32_t signature =
             signature_make(odd_one == g->my ? COLLECTIVE_REDUCE : COLLECTIVE_SYNC, r);
         gshmem_status_t status = group_meet(g, signature, "meeting");
-        if (status != (differ ? GSHMEM_ERR_MISMATCH : GSHMEM_OK))
+        if (status != (differ || doubt ? GSHMEM_ERR_MISMATCH : GSHMEM_OK))
             CHECK_FAIL("%s, %d members, round %u: %s", m->way, g->n, r, gshmem_status_name(status));
+        doubt = false;
         come_late(r + 77, g->my);
         for (int i = 0; i < g->n; i++) {
             uint64_t data;

@@ -75,6 +75,52 @@ static void try_splits(void)
     check_alive(GSHMEM_TEAM_WORLD);
 }
 
+/* Two PEs think that they are the root. Where the data is small, and the PEs share memory, a root
+ * does not wait, but now and then, so that all learn of it in their next round at the latest. */
+static void try_two_roots(size_t bytes)
+{
+    const gshmem_status_t status = gshmem_broadcastmem(GSHMEM_TEAM_WORLD, object, object, bytes,
+                                                       gshmem_my_pe() == 1);
+    const bool waits = bytes > 120 || gshmem_team_n_pes(GSHMEM_TEAM_HOST) < gshmem_n_pes();
+
+    if (status || waits)
+        CHECK_EQ(status, GSHMEM_ERR_MISMATCH);
+    else
+        CHECK_FAILS(gshmem_team_sync(GSHMEM_TEAM_WORLD), GSHMEM_ERR_MISMATCH, "an earlier broadcast of PE");
+    check_alive(GSHMEM_TEAM_WORLD);
+}
+
+/* A small broadcast, and another call of one PE after the other: who differs from the root fails at
+ * once, all others at the latest in their next round, and then the team can be used further. */
+static void try_small_disagreement(void)
+{
+    const int n = gshmem_n_pes(), me = gshmem_my_pe();
+    char on_stack[8];
+
+    for (int which = 0; which < 4 * 16; which++) {
+        const int odd = which % n, root = which / 4 % n;
+        const bool mine = odd == me;
+        gshmem_status_t status;
+        if (mine && which % 4 == 0)
+            status = gshmem_team_sync(GSHMEM_TEAM_WORLD);
+        else if (mine && which % 4 == 1)
+            status = gshmem_fcollectmem(GSHMEM_TEAM_WORLD, object + 64, object, 8);
+        else if (mine && which % 4 == 2)
+            status = gshmem_broadcastmem(GSHMEM_TEAM_WORLD, object, on_stack, 8, root);
+        else
+            status = gshmem_broadcastmem(GSHMEM_TEAM_WORLD, object, object, mine ? 5000 : 8, root);
+        if (mine)
+            CHECK_EQ(status, which % 4 == 2 ? GSHMEM_ERR_NOT_SYMMETRIC : GSHMEM_ERR_MISMATCH);
+        else if (odd == root)
+            CHECK_EQ(status, GSHMEM_ERR_MISMATCH);
+        else
+            CHECK(status == GSHMEM_OK || status == GSHMEM_ERR_MISMATCH);
+        status = gshmem_team_sync(GSHMEM_TEAM_WORLD);
+        CHECK(status == GSHMEM_OK || status == GSHMEM_ERR_MISMATCH);
+        check_alive(GSHMEM_TEAM_WORLD);
+    }
+}
+
 /* PEs that do not do the same. */
 static void try_disagreement(void)
 {
@@ -96,8 +142,9 @@ static void try_disagreement(void)
                     GSHMEM_ERR_MISMATCH, "bad arguments");
     CHECK_FAILS(gshmem_broadcastmem(GSHMEM_TEAM_WORLD, object, object, me ? 8 : 16000, 0),
                 GSHMEM_ERR_MISMATCH, "gshmem_broadcastmem on team 0: PE");
-    CHECK_FAILS(gshmem_broadcastmem(GSHMEM_TEAM_WORLD, object, object, 8, me == 1),
-                GSHMEM_ERR_MISMATCH, "other arguments");
+    for (int i = 0; i < 40; i++)
+        try_two_roots(8);
+    try_two_roots(2000);
     CHECK_FAILS(
         gshmem_fcollectmem(GSHMEM_TEAM_WORLD, object + 32768 + 64 * (me == 0), object, 4100),
         GSHMEM_ERR_MISMATCH, "other arguments");
@@ -126,6 +173,7 @@ static void try_disagreement(void)
         CHECK_FAILS(gshmem_fcollectmem(GSHMEM_TEAM_WORLD, object, object + 4096, 8),
                     GSHMEM_ERR_MISMATCH, "bad arguments");
     check_alive(GSHMEM_TEAM_WORLD);
+    try_small_disagreement();
 }
 
 enum { LARGE = 6000 }; /* elements of what no note carries */

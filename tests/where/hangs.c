@@ -162,7 +162,7 @@ static void way_broadcast(void)
 {
     if (me == 1)
         sleep_for_ever();
-    gshmem_long_broadcast(GSHMEM_TEAM_WORLD, words, &word, 1, 0);
+    gshmem_long_broadcast(GSHMEM_TEAM_WORLD, words, &word, 1, 1); /* the others wait for the root alone */
 }
 
 static void way_alltoall(void)

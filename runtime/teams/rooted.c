@@ -1,0 +1,157 @@
+/* Rooted rounds. rooted.h has the rules, sync.h the memory. */
+#include "runtime/teams/rooted.h"
+
+#include "gshmem/rma.h"
+#include "runtime/network/wait.h"
+#include "runtime/trace/trace.h"
+
+static inline struct root_slot *rooted_slot_of(const struct group *g, int i)
+{
+    return &g->sync[i]->root[(g->round & (ROOTED_EVERY - 1)) - 1];
+}
+
+static inline uint64_t word_of(const struct group *g, uint32_t signature)
+{
+    return (uint64_t)g->round << 32 | signature;
+}
+
+/* Never 0, which stands for no rooted rounds. */
+static inline uint32_t hash_with(uint32_t earlier, uint32_t signature)
+{
+    return ((earlier ^ signature) * 0x9e3779b1u) | 1;
+}
+
+static inline _Atomic uint64_t *rooted_word_of(const struct group *g, int i)
+{
+    return &g->sync[i]->rooted[g->round & (ROOTED_EVERY - 1)];
+}
+
+static inline void rooted_arrive(struct group *g, uint32_t signature)
+{
+    g->round++;
+    /* relaxed: a member that reads it concludes only that this one has arrived */
+    atomic_store_explicit(rooted_word_of(g, g->my), word_of(g, signature), memory_order_relaxed);
+}
+
+static void trace_rooted(const struct group *g, enum trace_what what, int root, const char *call,
+                         gshmem_status_t status)
+{
+    const bool begins = what == TRACE_ROUND;
+
+    trace_event(what, TRACE_NO_OP, begins ? g->pe[root] : -1,
+                trace_round(g->team, g->pe[0], g->round),
+                begins ? trace_name(call) : (uint64_t)status, begins ? g->made : 0);
+}
+
+void rooted_give(struct group *g, uint32_t signature, const void *data, size_t bytes,
+                 const char *call)
+{
+    rooted_arrive(g, signature);
+    if (trace_is_on())
+        trace_rooted(g, TRACE_ROUND, g->my, call, GSHMEM_OK);
+    if (bytes)
+        gshmem_copy(rooted_slot_of(g, g->my)->data, data, bytes);
+    /* release: pairs with the acquire in rooted_await */
+    atomic_store_explicit(&rooted_slot_of(g, g->my)->word, word_of(g, signature),
+                          memory_order_release);
+    g->earlier = hash_with(g->earlier, signature);
+    if (trace_is_on())
+        trace_rooted(g, TRACE_MET, g->my, call, GSHMEM_OK);
+}
+
+/* The root's word of this round. A failure is followed by one more poll, as in a full round. */
+static __attribute__((noinline)) gshmem_status_t
+rooted_await(struct group *g, int root, const char *call, uint64_t *word)
+{
+    const struct root_slot *slot = rooted_slot_of(g, root);
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    /* relaxed, both: for other threads, as in group_begin_round */
+    atomic_store_explicit(&g->under_way, call, memory_order_relaxed);
+    atomic_store_explicit(&g->awaited, root, memory_order_relaxed);
+    wait_begin(&w, call, g->team);
+    /* acquire: pairs with the release in rooted_give */
+    while ((*word = atomic_load_explicit(&slot->word, memory_order_acquire)) >> 32 != g->round) {
+        if (status) {
+            g->broken = status;
+            break;
+        }
+        status = wait_step(&w);
+    }
+    wait_end(&w);
+    atomic_store_explicit(&g->awaited, -1, memory_order_relaxed);
+    atomic_store_explicit(&g->under_way, NULL, memory_order_relaxed);
+    return g->broken;
+}
+
+static inline gshmem_status_t rooted_take_data(struct group *g, int root, uint32_t signature,
+                                               void *dest, size_t bytes, const char *call)
+{
+    const struct root_slot *slot = rooted_slot_of(g, root);
+    /* acquire: pairs with the release in rooted_give */
+    uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
+
+    if (word >> 32 != g->round && rooted_await(g, root, call, &word))
+        return g->broken;
+    if (GSHMEM_UNLIKELY((uint32_t)word != signature)) {
+        g->earlier = hash_with(g->earlier, GROUP_MIXED);
+        g->mixed = 0; /* what it says of the last full round does not matter here */
+        return group_explain_difference(g, signature, root, (uint32_t)word, call);
+    }
+    if (bytes)
+        gshmem_copy(dest, slot->data, bytes);
+    g->earlier = hash_with(g->earlier, signature);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t rooted_take(struct group *g, int root, uint32_t signature, void *dest,
+                            size_t bytes, const char *call)
+{
+    rooted_arrive(g, signature);
+    if (!trace_is_on())
+        return rooted_take_data(g, root, signature, dest, bytes, call);
+    trace_rooted(g, TRACE_ROUND, root, call, GSHMEM_OK);
+    const gshmem_status_t status = rooted_take_data(g, root, signature, dest, bytes, call);
+    trace_rooted(g, TRACE_MET, root, call, status);
+    return status;
+}
+
+/* ---- A full round of some members, and a rooted one of others ---- */
+
+/* Member i's signature, if it has arrived at a rooted round of this number. */
+static bool is_rooted_at(const struct group *g, int i, uint32_t *signature)
+{
+    const uint64_t word = atomic_load_explicit(rooted_word_of(g, i), memory_order_relaxed);
+
+    *signature = (uint32_t)word;
+    return i != g->my && word >> 32 == g->round;
+}
+
+bool rooted_instead(const struct group *g)
+{
+    uint32_t theirs;
+
+    for (int i = 0; rooted_is_allowed(g->round) && i < g->n; i++) {
+        if (is_rooted_at(g, i, &theirs))
+            return true;
+    }
+    return false;
+}
+
+/* Its own word goes into its slot, for members that take it for the root. */
+__attribute__((cold)) gshmem_status_t rooted_turn(struct group *g, uint32_t signature,
+                                                  const char *call)
+{
+    uint32_t theirs;
+    int i = 0;
+
+    while (!is_rooted_at(g, i, &theirs))
+        i++;
+    g->full--;
+    g->earlier = hash_with(g->mixed, GROUP_MIXED);
+    /* release: pairs with the acquire in rooted_await */
+    atomic_store_explicit(&rooted_slot_of(g, g->my)->word, word_of(g, signature),
+                          memory_order_release);
+    return group_explain_difference(g, signature, i, theirs, call);
+}
