@@ -11,7 +11,7 @@
 #include "runtime/proxy/traced.h"
 
 enum {
-    BATCH_SLOTS = 64, /* slots that are taken from one channel before the others have their turn */
+    BATCH_SLOTS = 256, /* slots that are taken from one channel before the others have their turn */
     BATCH_BYTES = 256 * 1024, /* the same limit in bytes of data */
 };
 
