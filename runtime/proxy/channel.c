@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "gshmem.h"
+#include "runtime/base/atomic_type.h"
 #include "runtime/base/log.h"
 #include "runtime/network/network.h"
 #include "runtime/proxy/command.h"
 #include "runtime/proxy/traced.h"
 
 enum {
-    BATCH_SLOTS = 64, /* slots that are taken from one channel before the others have their turn */
+    BATCH_SLOTS = 256, /* slots that are taken from one channel before the others have their turn */
     BATCH_BYTES = 256 * 1024, /* the same limit in bytes of data */
 };
 
@@ -125,6 +126,19 @@ static void channel_land(void *tag, gshmem_status_t status)
         land_and_tell(p, status);
     else
         p->landed = true;
+}
+
+/* The same for fetches that take the fast path: most bring a value and nothing else. */
+static void channel_land_fetch(void *tag, gshmem_status_t status)
+{
+    struct passage *p = tag;
+
+    if (GSHMEM_UNLIKELY(status || trace_is_on())) {
+        channel_land(p, status);
+        return;
+    }
+    p->landed = true;
+    channel_answer(p->channel->way, &p->answer);
 }
 
 uint64_t channel_sent(struct proxy_channel *c)
@@ -248,6 +262,59 @@ static inline void fill_plain(struct passage *p, uint64_t word, uint64_t bytes, 
     p->signals = signals;
     p->sent = bytes <= TRANSPORT_COPIED;
     p->word = word;
+}
+
+/* ---- The fast path of gets of an element and of updates, in the heap ---- */
+
+/* Whether it is one of those: one slot, and what it brings goes to a response. */
+static inline bool command_is_quick(const struct gshmem_command *m)
+{
+    return !m->more && (m->kind == GSHMEM_COMMAND_ATOMIC ||
+                        (m->kind == GSHMEM_COMMAND_FETCH && m->responds));
+}
+
+static inline bool translate_quick(struct proxy_channel *c, const struct gshmem_command *m,
+                                   struct passage *p, struct transport_request *r)
+{
+    const struct proxy_way *way = c->way;
+    const bool gets = m->kind == GSHMEM_COMMAND_FETCH;
+    const uint64_t offset = m->address - way->heap, heap_bytes = way->heap_bytes;
+    const uint64_t bytes = gets ? m->type : atomic_type_bytes((int)m->type);
+
+    if (m->pe >= (uint32_t)way->n_pes || offset >= heap_bytes || bytes > heap_bytes - offset)
+        return false;
+    if (gets ? !command_is_element(m->type)
+             : !bytes || m->address % bytes || m->amo >= GSHMEM_AMO_COUNT)
+        return false;
+    *r = (struct transport_request){
+        .kind = gets ? TRANSPORT_GET : TRANSPORT_ATOMIC,
+        .flags = TRANSPORT_MORE | TRANSPORT_LOOSE | (gets ? TRANSPORT_KEPT : 0) | c->held,
+        .segment = (uint8_t)way->heap_segment,
+        .pe = (int)m->pe,
+        .offset = offset,
+        .local = gets ? p->answer.value : NULL,
+        .bytes = gets ? bytes : 0,
+        .amo = gets ? 0 : (uint8_t)m->amo,
+        .type = gets ? 0 : (uint8_t)m->type,
+        .epoch = epoch_of(way),
+        .operand = gets ? 0 : m->local,
+        .compare = gets ? 0 : m->size,
+        .old = !gets && m->responds ? p->answer.value : NULL,
+        .done = m->responds ? channel_land_fetch : channel_land,
+        .tag = p,
+    };
+    *p = (struct passage){
+        .answer = {.wanted = m->responds,
+                   .tag = (uint8_t)m->tag,
+                   .response = (uint16_t)m->response},
+        .channel = c,
+        .slots = 1,
+        .plain = !m->responds,
+        .sent = true,
+        .raises = m->raises,
+        .bytes = (uint8_t)bytes,
+    };
+    return true;
 }
 
 /* ---- The general path ---- */
@@ -453,6 +520,35 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
     return STEP_TAKEN;
 }
 
+/* Posts the request of a command of one slot. */
+static inline enum step post_one(struct proxy_channel *c, struct passage *p,
+                                 const struct transport_request *r, uint64_t *bytes)
+{
+    const gshmem_status_t status = trace_is_on() ? traced_post(c->way, trace_id_of(p), r)
+                                                 : c->way->post(c->way->context, r);
+
+    if (GSHMEM_UNLIKELY(status)) {
+        if (status == TRANSPORT_FULL)
+            return STEP_FULL;
+        channel_land(p, status);
+    }
+    *bytes += r->bytes;
+    c->taken++;
+    return STEP_TAKEN;
+}
+
+static inline enum step take_quick(struct proxy_channel *c, uint64_t word,
+                                   const struct gshmem_command *m, uint64_t *bytes)
+{
+    struct passage *p = passage_at(c, c->taken);
+    struct transport_request r;
+
+    if (!translate_quick(c, m, p, &r))
+        return take_any(c, bytes);
+    p->word = word;
+    return post_one(c, p, &r, bytes);
+}
+
 static inline enum step take_one(struct proxy_channel *c, const struct gshmem_slot *slot,
                                  uint64_t *bytes)
 {
@@ -462,6 +558,8 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
     struct passage *p = passage_at(c, c->taken);
 
     const struct gshmem_command m = gshmem_command_decode(*slot);
+    if (command_is_quick(&m))
+        return take_quick(c, slot->word[0], &m, bytes);
     const bool plain =
         kind == GSHMEM_COMMAND_VALUE ? translate_plain(c, GSHMEM_COMMAND_VALUE, &m, p, r)
         : kind == GSHMEM_COMMAND_PUT ? translate_plain(c, GSHMEM_COMMAND_PUT, &m, p, r)
@@ -470,16 +568,7 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
         return take_any(c, bytes);
     fill_plain(p, slot->word[0], r->bytes, signals);
     r->sent = p->sent ? NULL : channel_read_source;
-    gshmem_status_t status = trace_is_on() ? traced_post(c->way, trace_id_of(p), r)
-                                           : c->way->post(c->way->context, r);
-    if (GSHMEM_UNLIKELY(status)) {
-        if (status == TRANSPORT_FULL)
-            return STEP_FULL;
-        channel_land(p, status);
-    }
-    *bytes += r->bytes;
-    c->taken++;
-    return STEP_TAKEN;
+    return post_one(c, p, r, bytes);
 }
 
 /* ---- All of them ---- */

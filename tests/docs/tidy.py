@@ -56,7 +56,8 @@ FACES = [
     {"include/nvshmem", "include/nvshmemx"},
     # A header that is a source's part, included once for each set of instructions, or by both compilers.
     {"runtime/collectives/combine", "runtime/collectives/combine_kernels"},
-    {"runtime/tools/perf/device", "runtime/tools/perf/device_collectives", "runtime/tools/perf/device_signals"},
+    {"runtime/tools/perf/device", "runtime/tools/perf/device_collectives", "runtime/tools/perf/device_signals",
+     "runtime/tools/perf/device_rates"},
 ]
 
 # Words that were ours; docs/glossary.md says which words of the field replace them.

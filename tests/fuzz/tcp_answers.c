@@ -23,7 +23,7 @@
 #include "transport/tcp/greeting.h"
 #include "transport/tcp/state.h"
 
-enum { REQUESTS = 6, LARGE = 1000, SMALL = 24 };
+enum { REQUESTS = 9, LARGE = 1000, SMALL = 24 };
 
 #define MUST(condition)                                                                            \
     do {                                                                                           \
@@ -37,6 +37,8 @@ enum { REQUESTS = 6, LARGE = 1000, SMALL = 24 };
 struct fetched {
     unsigned char before[64], large[LARGE], between[64], small[SMALL];
     uint64_t old;
+    unsigned char behind[64];
+    uint64_t element[2], update; /* by records of batches */
     unsigned char after[64];
 };
 static struct fetched fetched, expected;
@@ -106,16 +108,22 @@ static void done(void *tag, gshmem_status_t status)
 static const struct {
     enum transport_kind kind;
     uint64_t bytes;
-    size_t at; /* in struct fetched, what a get brings */
+    size_t at;    /* in struct fetched, what it brings */
+    bool coalesced; /* it travels as a record, and what it brings with that of others */
 } asked[REQUESTS + 1] = {
     {0}, /* numbers begin at 1 */
-    {TRANSPORT_PUT, 8, 0},
-    {TRANSPORT_GET, LARGE, offsetof(struct fetched, large)},
-    {TRANSPORT_ATOMIC, 8, offsetof(struct fetched, old)},
-    {TRANSPORT_GET, SMALL, offsetof(struct fetched, small)},
-    {TRANSPORT_ATOMIC, 0, 0}, /* that fetches nothing */
-    {TRANSPORT_PUT, 0, 0},
+    {TRANSPORT_PUT, 8, 0, false},
+    {TRANSPORT_GET, LARGE, offsetof(struct fetched, large), false},
+    {TRANSPORT_ATOMIC, 8, offsetof(struct fetched, old), false},
+    {TRANSPORT_GET, SMALL, offsetof(struct fetched, small), false},
+    {TRANSPORT_ATOMIC, 0, 0, false}, /* that fetches nothing */
+    {TRANSPORT_PUT, 0, 0, false},
+    {TRANSPORT_GET, 8, offsetof(struct fetched, element[0]), true},
+    {TRANSPORT_GET, 8, offsetof(struct fetched, element[1]), true},
+    {TRANSPORT_ATOMIC, 8, offsetof(struct fetched, update), true},
 };
+/* The frames of those, with the data of the first and the records of the last. */
+enum { ASKED_BYTES = 8 * REQUEST_BYTES + 8 + 2 * 4 + 12 };
 
 static bool brings(int number)
 {
@@ -141,6 +149,23 @@ static size_t model_word(const uint8_t *data, size_t bytes, bool *broken)
         memcpy(expected_memory.segment + f.a, &number, 8);
     }
     return REQUEST_BYTES + have;
+}
+
+/* What is behind a response to several records: how much of it was right, and has come. */
+static size_t model_fetched(const uint8_t *data, size_t bytes, uint64_t value, int *over,
+                            bool *broken)
+{
+    size_t taken = 0;
+
+    *broken |= value == 0;
+    while (!*broken && taken < value) {
+        *broken = *over == REQUESTS || !asked[*over + 1].coalesced || value - taken < 8;
+        if (*broken || bytes - taken < 8)
+            break;
+        memcpy((unsigned char *)&expected + asked[++*over].at, data + taken, 8);
+        taken += 8;
+    }
+    return taken;
 }
 
 /* How many requests the answers end, by success or the failure that they tell; *broken: they break the
@@ -193,7 +218,20 @@ static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool 
             over = number;
             continue;
         }
+        if (a.kind == RESPONSE_FETCHED) {
+            if (*broken)
+                return over;
+            over = number - 1;
+            const size_t taken =
+                model_fetched(data + RESPONSE_BYTES, bytes - RESPONSE_BYTES, a.value, &over, broken);
+            if (*broken || taken < a.value)
+                return over;
+            data += taken;
+            bytes -= taken;
+            continue;
+        }
         /* Data and values must be for who asked for them, and who asked for them must get them. */
+        *broken |= asked[number].coalesced;
         bool is_get = asked[number].kind == TRANSPORT_GET;
         bool is_fetch = asked[number].kind == TRANSPORT_ATOMIC && brings(number);
         *broken |= is_get != (a.kind == RESPONSE_DATA) ||
@@ -256,6 +294,7 @@ static void post(struct transport *t, int number)
 {
     static uint64_t source = 77;
     struct transport_request r = {.kind = asked[number].kind, .pe = 1, .bytes = asked[number].bytes,
+                                  .flags = asked[number].coalesced ? TRANSPORT_MORE | TRANSPORT_HELD : 0,
                                   .done = done, .tag = (void *)(intptr_t)number};
 
     r.local = r.kind == TRANSPORT_GET ? (void *)((unsigned char *)&fetched + asked[number].at)
@@ -263,7 +302,7 @@ static void post(struct transport *t, int number)
     if (r.kind == TRANSPORT_ATOMIC) {
         r.amo = GSHMEM_AMO_ADD;
         r.type = GSHMEM_TYPE_UINT64;
-        r.old = r.bytes ? &fetched.old : NULL;
+        r.old = r.bytes ? (uint64_t *)(void *)((unsigned char *)&fetched + asked[number].at) : NULL;
     }
     MUST(transport_tcp.post(t, &r) == GSHMEM_OK);
 }
@@ -283,7 +322,7 @@ static void receive(struct transport *t, int fd, unsigned char *received, size_t
 static int connect_peer(struct transport *t, const uint8_t wrong[CHALLENGE_BYTES], bool *greeted)
 {
     const struct linger reset = {1, 0}; /* leaves no port behind that waits */
-    unsigned char received[REQUESTS * REQUEST_BYTES + 8], welcome[RESPONSE_BYTES], hello[HELLO_BYTES + PROOF_BYTES];
+    unsigned char received[ASKED_BYTES], welcome[RESPONSE_BYTES], hello[HELLO_BYTES + PROOF_BYTES];
     unsigned char challenge[CHALLENGE_BYTES] = {11}, proof[PROOF_BYTES];
 
     for (int number = 1; number <= REQUESTS; number++)
@@ -397,7 +436,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 static size_t say(uint8_t *at, enum response_kind kind, uint64_t number, uint64_t value)
 {
     response_encode(at, &(struct response_frame){kind, number, value});
-    if (kind != RESPONSE_DATA)
+    if (kind != RESPONSE_DATA && kind != RESPONSE_FETCHED)
         return RESPONSE_BYTES;
     for (uint64_t i = 0; i < value; i++)
         at[RESPONSE_BYTES + i] = (uint8_t)(i + number);
@@ -442,10 +481,34 @@ static size_t answers(unsigned wrong, uint8_t *data)
     if (wrong != 7)
         n += say(data + n, RESPONSE_DATA, 4, SMALL);
     n += say(data + n, RESPONSE_DONE, 4, 0);
+    if (wrong == 24)
+        n += say(data + n, RESPONSE_FETCHED, 5, 24); /* which brings nothing */
     if (wrong == 8)
         n += say(data + n, RESPONSE_DATA, 5, 0);
     n += say(data + n, wrong == 14 ? RESPONSE_FAILED : RESPONSE_VALUE, 5, 77);
     n += say(data + n, RESPONSE_DONE, wrong == 9 ? 7 : 6, 0);
+    if (wrong == 16) { /* in parts, with a word and what is due between them */
+        n += say(data + n, RESPONSE_FETCHED, 7, 8);
+        n += say_word(data + n, 0, 8);
+        n += say(data + n, RESPONSE_FETCHED, 8, 8);
+        n += say(data + n, RESPONSE_FETCHED, 9, 8);
+    } else if (wrong == 17) {
+        n += say(data + n, RESPONSE_FETCHED, 7, 20); /* not as many bytes as elements have */
+    } else if (wrong == 18) {
+        n += say(data + n, RESPONSE_DATA, 7, 8);
+    } else if (wrong == 19) {
+        n += say(data + n, RESPONSE_FETCHED, 7, 16);
+        n += say(data + n, RESPONSE_VALUE, 9, 3);
+    } else if (wrong == 20) {
+        n += say(data + n, RESPONSE_FETCHED, 8, 16); /* without the first */
+    } else if (wrong == 21) {
+        n += say(data + n, RESPONSE_FETCHED, 7, 0);
+    } else if (wrong == 22) {
+        n += say(data + n, RESPONSE_FAILED, 7, GSHMEM_ERR_DEVICE);
+        n += say(data + n, RESPONSE_FETCHED, 8, 16);
+    } else {
+        n += say(data + n, RESPONSE_FETCHED, 7, wrong == 23 ? 32 : 24);
+    }
     if (wrong != 10)
         n += say(data + n, RESPONSE_GOODBYE, 6, 0);
     return n;
@@ -455,7 +518,7 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
 {
     static const uint8_t at_a_time[] = {0, 23, 100};
 
-    if (number >= 3 * 16 || capacity < 4096)
+    if (number >= 3 * 25 || capacity < 4096)
         return 0;
     data[0] = at_a_time[number % 3];
     memset(data + 1, 0, CHALLENGE_BYTES);

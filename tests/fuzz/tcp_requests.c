@@ -159,9 +159,10 @@ static const struct transport_config config = {
 
 struct expected {
     struct response_frame answer;
-    const unsigned char *data; /* a get's, in the model's memory */
+    const unsigned char *data; /* a get's, in the model's memory, or a batch's, gathered */
     int updates;               /* of the model's memory, before it */
     bool in_parts;             /* the data of a batch, which comes in parts of any size */
+    unsigned each; /* bytes of what each record brings, where each has a number of its own */
     unsigned char copy[MODEL_MOST];
 };
 static unsigned char gathered[BATCH_ELEMENTS_MOST * BATCH_ELEMENT_MOST]; /* by all batches */
@@ -197,6 +198,7 @@ static void expect(enum response_kind kind, uint64_t value, const unsigned char 
     e->data = data;
     e->updates = said.updates;
     e->in_parts = false;
+    e->each = 0;
     if (kind == RESPONSE_DATA && value <= MODEL_MOST)
         memcpy(e->copy, data, value);
 }
@@ -247,7 +249,7 @@ static void model_atomic(const struct request_frame *f)
 static bool model_element(const struct request_frame *f, const uint8_t *record)
 {
     unsigned char *at = within(f->segment, f->offset + frame_get32(record) * f->b, f->b, 1);
-    uint64_t operand = 0, old = 0;
+    uint64_t operand = 0, compare = 0, old = 0;
 
     if (!at)
         return false;
@@ -256,6 +258,19 @@ static bool model_element(const struct request_frame *f, const uint8_t *record)
         said.gathered += f->b;
     } else if (f->signal_segment == TRANSPORT_PUT) {
         memcpy(at, record + 4, f->b);
+    } else if (f->signal_op == 2) {
+        memcpy(&operand, record + 4, f->b);
+        if (f->amo == GSHMEM_AMO_COMPARE_SWAP)
+            memcpy(&compare, record + 4 + f->b, f->b);
+        if (f->amo == GSHMEM_AMO_ADD && !atomic_type_is_real(f->type) && f->b == 8) {
+            memcpy(&old, at, 8);
+            operand += old;
+            memcpy(at, &operand, 8);
+        } else {
+            old = update(NULL, (enum gshmem_amo)f->amo, f->type, at, operand, compare);
+        }
+        memcpy(gathered + said.gathered, &old, 8);
+        said.gathered += 8;
     } else {
         memcpy(&operand, record + 4, f->b);
         memcpy(&old, at, f->b);
@@ -273,10 +288,15 @@ static size_t model_batch(const struct request_frame *f, const uint8_t *data, si
 {
     const bool gets = f->signal_segment == TRANSPORT_GET;
     const bool updates = f->signal_segment == TRANSPORT_ATOMIC;
-    const size_t from = said.gathered, record = 4 + (gets ? 0 : f->b);
+    const bool fetches = f->signal_op == 2;
+    const size_t from = said.gathered,
+                 record = 4 + (gets ? 0 : f->b) +
+                          (updates && fetches && f->amo == GSHMEM_AMO_COMPARE_SWAP ? f->b : 0);
+    const unsigned each = gets ? (unsigned)f->b : 8;
     uint64_t n = 0;
 
-    said.refused = f->signal_segment > TRANSPORT_ATOMIC || f->signal_op > !gets || f->a < 1 || f->a > 4096 ||
+    said.refused = f->signal_segment > TRANSPORT_ATOMIC || f->signal_op > 2 || (f->signal_op == 1 && gets) ||
+                   (fetches && !gets && !updates) || f->a < 1 || f->a > 4096 ||
                    !(f->b == 1 || f->b == 2 || f->b == 4 || f->b == 8 || f->b == 16 || f->b == 32 || f->b == 64) ||
                    f->bytes != f->a * record ||
                    !within(f->segment, f->offset, 0, updates ? f->b : 1) ||
@@ -288,14 +308,20 @@ static size_t model_batch(const struct request_frame *f, const uint8_t *data, si
         n++;
     said.refused = n < f->a && (n + 1) * record <= have;
     const bool whole = n == f->a;
-    if (gets && n) {
+    if (fetches && n) {
+        said.number++;
+        expect(RESPONSE_FETCHED, n * each, gathered + from);
+        expected[said.answers - 1].in_parts = true;
+        expected[said.answers - 1].each = each;
+        said.number += n - 1;
+    } else if (gets && n && !fetches) {
         said.number++;
         expect(RESPONSE_DATA, n * f->b, gathered + from);
         expected[said.answers - 1].in_parts = true;
         said.number -= !whole;
         said.begun = !whole;
     } else {
-        said.number += !whole ? 0 : f->signal_op ? f->a : 1;
+        said.number += !whole || fetches ? 0 : f->signal_op ? f->a : 1;
     }
     return have < f->bytes ? have : f->bytes;
 }
@@ -441,7 +467,11 @@ static void check_answers(void)
         }
         MUST(n < said.answers);
         const struct expected *e = &expected[n++];
-        MUST(a.kind == e->answer.kind && a.number == e->answer.number);
+        MUST(a.kind == e->answer.kind &&
+             a.number == e->answer.number + (e->each ? come / e->each : 0));
+        MUST(!e->each || a.value % e->each == 0);
+        if (e->each && a.value) /* it answers so many requests */
+            number += a.value / e->each - 1;
         if (e->in_parts) {
             size_t have = answer_bytes - at < a.value ? answer_bytes - at : a.value;
             MUST(a.value && come + a.value <= e->answer.value);
@@ -583,7 +613,7 @@ static size_t request(uint8_t *at, struct request_frame f, const char *text)
 {
     request_encode(at, &f);
     if (f.kind == FRAME_BATCH) { /* elements 0, 3, 6 … */
-        const size_t record = batch_record_bytes(f.signal_segment, f.b);
+        const size_t record = frame_record_bytes(&f);
         memset(at + REQUEST_BYTES, 7, f.a * record);
         for (size_t i = 0; i < f.a; i++)
             batch_put_number((char *)at + REQUEST_BYTES + i * record, (uint32_t)(3 * i));
@@ -627,6 +657,14 @@ static size_t right_requests(uint8_t *data)
             .type = GSHMEM_TYPE_INT32, .a = 5, .b = 4, .bytes = 40);
     REQUEST("", .kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_ADD,
             .type = GSHMEM_TYPE_DOUBLE, .segment = 1, .a = 3, .b = 8, .bytes = 36);
+    REQUEST("", .kind = FRAME_BATCH, .signal_op = 2, .signal_segment = TRANSPORT_GET, .offset = 8, .a = 30,
+            .b = 8, .bytes = 120);
+    REQUEST("", .kind = FRAME_BATCH, .signal_op = 2, .signal_segment = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_ADD,
+            .type = GSHMEM_TYPE_INT64, .a = 5, .b = 8, .bytes = 60);
+    REQUEST("", .kind = FRAME_BATCH, .signal_op = 2, .signal_segment = TRANSPORT_ATOMIC,
+            .amo = GSHMEM_AMO_COMPARE_SWAP, .type = GSHMEM_TYPE_UINT32, .a = 6, .b = 4, .bytes = 72);
+    REQUEST("", .kind = FRAME_BATCH, .signal_op = 2, .signal_segment = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_SWAP,
+            .type = GSHMEM_TYPE_DOUBLE, .a = 2, .b = 8, .bytes = 24);
     for (uint64_t i = 0; i < 24; i++) /* more than has room at a time */
         REQUEST("", .kind = FRAME_GET, .offset = i, .bytes = 4096);
     REQUEST("", .kind = FRAME_GET, .segment = 1, .offset = 64, .bytes = 0);
@@ -655,6 +693,17 @@ static size_t wrong_request(unsigned number, uint8_t *data)
         {.kind = FRAME_BATCH + 1},
         {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .signal_op = 1, .a = 1, .b = 8, .bytes = 4},
         {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_PUT, .signal_op = 2, .a = 1, .b = 8, .bytes = 12},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .signal_op = 3, .a = 1, .b = 8, .bytes = 4},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .signal_op = 3, .type = GSHMEM_TYPE_UINT64,
+         .amo = GSHMEM_AMO_ADD, .a = 1, .b = 8, .bytes = 12},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .signal_op = 2, .type = GSHMEM_TYPE_UINT64,
+         .amo = GSHMEM_AMO_COMPARE_SWAP, .a = 1, .b = 8, .bytes = 12},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .signal_op = 1, .type = GSHMEM_TYPE_UINT64,
+         .amo = GSHMEM_AMO_COMPARE_SWAP, .a = 1, .b = 8, .bytes = 20},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_ATOMIC, .signal_op = 2, .type = GSHMEM_TYPE_UINT64,
+         .segment = 1, .offset = 56, .amo = GSHMEM_AMO_ADD, .a = 2, .b = 8, .bytes = 24},
+        {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .signal_op = 2, .segment = 1, .a = 4, .b = 8,
+         .bytes = 16},
         {.kind = FRAME_BATCH, .signal_segment = 3, .a = 1, .b = 8, .bytes = 12},
         {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .a = 0, .b = 8},
         {.kind = FRAME_BATCH, .signal_segment = TRANSPORT_GET, .a = 4097, .b = 8, .bytes = 16388},

@@ -331,6 +331,67 @@ static void test_atomics(void)
     CHECK_EQ(fake_done, 4);
 }
 
+static struct gshmem_command fetch(uint32_t pe, uint64_t offset, uint32_t bytes)
+{
+    return (struct gshmem_command){.kind = GSHMEM_COMMAND_FETCH,
+                                   .type = bytes,
+                                   .pe = pe,
+                                   .raises = 1,
+                                   .address = (uintptr_t)fake_heap + offset};
+}
+
+/* An element goes to the answer that its command names, whichever comes first; a failure too, and
+ * to the error policy. Several are in flight with answers of their own. */
+static void test_fetches(void)
+{
+    fake_begin();
+    log_set_level(LOG_NONE);
+    write_one(answered(fetch(1, 64, 8), 3, 9));
+    write_one(answered(fetch(2, FAKE_BYTES - 16, 16), 4, 200));
+    write_one(answered(fetch(3, 1, 1), 1023, 1));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_requests, 3);
+    for (int i = 0; i < 3; i++) {
+        const struct transport_request *r = &fake_request[i];
+        CHECK_EQ(r->kind, TRANSPORT_GET);
+        CHECK_EQ(r->pe, i + 1);
+        CHECK_EQ(r->segment, 1);
+        CHECK_EQ(r->bytes, i == 0 ? 8 : i == 1 ? 16 : 1);
+        CHECK_EQ(r->offset, i == 0 ? 64 : i == 1 ? FAKE_BYTES - 16 : 1);
+        CHECK(r->flags & TRANSPORT_KEPT && r->flags & TRANSPORT_MORE && !r->old);
+        memset(r->local, i + 1, r->bytes);
+    }
+    fake_end(1, GSHMEM_OK);
+    CHECK_EQ(fake_response[4].answer, 200 << 8);
+    CHECK_EQ(fake_response[4].value[0], 0x0202020202020202);
+    CHECK_EQ(fake_response[4].value[1], 0x0202020202020202);
+    CHECK_EQ(fake_response[3].answer, 0);
+    CHECK_EQ(fake_done, 0);
+    fake_end(1, GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(fake_response[1023].answer, 1 << 8 | GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(fake_raises, 1);
+    CHECK_EQ(fake_raised[0], GSHMEM_ERR_PEER_DEAD);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_response[3].answer, 9 << 8);
+    CHECK_EQ(fake_response[3].value[0], 0x0101010101010101);
+    CHECK_EQ(fake_response[3].value[1], 0);
+    CHECK_EQ(fake_done, 3);
+    CHECK_EQ(fake_failed, 0);
+
+    /* the same record again: nothing of an earlier answer is left in it */
+    for (int i = 0; i < FAKE_SLOTS - 3; i++)
+        write_one(fetch_add(0));
+    write_one(answered(fetch(1, 0, 4), 3, 10));
+    CHECK(channel_take(&fake_channel));
+    while (fake_requests > 1)
+        fake_end(0, GSHMEM_OK);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_response[3].answer, 10 << 8);
+    CHECK_EQ(fake_response[3].value[0], 0);
+    CHECK_EQ(fake_done, fake_ticket);
+    log_set_level(LOG_WARN);
+}
+
 /* A failure is told once: to who waits for the answer, or else to the next quiet. */
 static void test_failures(void)
 {
@@ -624,8 +685,8 @@ struct bad {
 /* What is wrong is said, answered, and does not reach the transport. */
 static void test_refusals(void)
 {
-    struct gshmem_command c[20];
-    const char *said[20];
+    struct gshmem_command c[24];
+    const char *said[24];
     int n = 0;
 
 #define BAD(command, part)                                                                         \
@@ -650,6 +711,11 @@ static void test_refusals(void)
     c[n - 1].amo = 9;
     BAD(fetch_add(0), "type 31 does not exist");
     c[n - 1].type = 31;
+    BAD(fetch_add(0), "atomic_add with PE 0");
+    c[n - 1].address += FAKE_BYTES;
+    BAD(fetch(0, 0, 3), "no element has 3 B");
+    BAD(fetch(0, FAKE_BYTES - 8, 16), "g with PE 0");
+    BAD(fetch(FAKE_PES, 0, 8), "g in a kernel with PE 4");
     BAD(put(0, 0, 8), "no memory at its local address 0x10");
     c[n - 1].local = 16;
     BAD(((struct gshmem_command){.kind = 0}), "kind 0");
@@ -847,6 +913,7 @@ int main(void)
     test_packed();
     test_packed_mistakes();
     test_atomics();
+    test_fetches();
     test_failures();
     test_unsent();
     test_raises();

@@ -1,6 +1,7 @@
 /* The wire of the TCP transport: what is encoded is decoded, every byte has its place whatever the
  * processor's byte order, and what no PE sends is not taken. */
 #include "check.h"
+#include "gshmem/atomic.h"
 #include "transport/tcp/frame.h"
 
 static void hellos(void)
@@ -63,6 +64,42 @@ static void requests(void)
     CHECK(!request_decode(bytes, &d));
 }
 
+/* Which records there are, and how many bytes they take. */
+static void batches(void)
+{
+    static const struct {
+        struct request_frame f;
+        size_t record; /* 0: there are none such */
+    } what[] = {
+        {{.signal_segment = TRANSPORT_GET, .b = 8}, 4},
+        {{.signal_segment = TRANSPORT_GET, .signal_op = RECORDS_EACH, .b = 8}, 0},
+        {{.signal_segment = TRANSPORT_GET, .signal_op = RECORDS_FETCH, .amo = GSHMEM_AMO_COMPARE_SWAP, .b = 64}, 4},
+        {{.signal_segment = TRANSPORT_PUT, .signal_op = RECORDS_EACH, .b = 8}, 12},
+        {{.signal_segment = TRANSPORT_PUT, .signal_op = RECORDS_FETCH, .b = 8}, 0},
+        {{.signal_segment = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_ADD, .b = 4}, 8},
+        {{.signal_segment = TRANSPORT_ATOMIC, .signal_op = RECORDS_FETCH, .amo = GSHMEM_AMO_SWAP, .b = 8}, 12},
+        {{.signal_segment = TRANSPORT_ATOMIC, .signal_op = RECORDS_FETCH, .amo = GSHMEM_AMO_COMPARE_SWAP, .b = 4}, 12},
+        {{.signal_segment = TRANSPORT_ATOMIC, .signal_op = RECORDS_FETCH, .amo = GSHMEM_AMO_COMPARE_SWAP, .b = 8}, 20},
+        {{.signal_segment = TRANSPORT_ATOMIC, .signal_op = RECORDS_FETCH + 1, .b = 8}, 0},
+        {{.signal_segment = TRANSPORT_BATCH, .b = 8}, 0},
+    };
+
+    for (size_t i = 0; i < sizeof what / sizeof what[0]; i++) {
+        const size_t record = what[i].record ? what[i].record : 12;
+        for (uint64_t n = 0; n < 4100; n++) {
+            struct request_frame f = what[i].f;
+            f.a = n;
+            f.bytes = n * record;
+            CHECK_EQ(frame_batch_is_sound(&f), what[i].record && n >= 1 && n <= BATCH_ELEMENTS_MOST);
+            f.bytes++;
+            CHECK(!frame_batch_is_sound(&f));
+        }
+        struct request_frame f = what[i].f;
+        f.a = UINT64_C(1) << 62; /* whose bytes come to 0 */
+        CHECK(!frame_batch_is_sound(&f));
+    }
+}
+
 static void answers(void)
 {
     struct response_frame a = {RESPONSE_DATA, 0x0102030405060708, 0xf1f2f3f4f5f6f7f8}, d;
@@ -75,7 +112,7 @@ static void answers(void)
     CHECK(d.kind == a.kind && d.number == a.number && d.value == a.value);
     for (int kind = 0; kind < 256; kind++) {
         bytes[0] = (unsigned char)kind;
-        CHECK_EQ(response_decode(bytes, &d), kind >= RESPONSE_DONE && kind <= RESPONSE_REFUSED);
+        CHECK_EQ(response_decode(bytes, &d), kind >= RESPONSE_DONE && kind <= RESPONSE_FETCHED);
     }
     for (int at = 1; at < 8; at++) {
         response_encode(bytes, &a);
@@ -88,6 +125,7 @@ int main(void)
 {
     hellos();
     requests();
+    batches();
     answers();
     return 0;
 }

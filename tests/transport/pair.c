@@ -40,13 +40,20 @@ static gshmem_status_t find(void *context, int which, void *address, size_t capa
     return GSHMEM_OK;
 }
 
-static uint64_t add_only(void *context, enum gshmem_amo amo, int type, void *target,
-                         uint64_t operand, uint64_t compare)
+/* Of the updates, those that tests make. */
+static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target, uint64_t operand,
+                      uint64_t compare)
 {
-    (void)context, (void)compare;
-    CHECK(amo == GSHMEM_AMO_ADD && type == GSHMEM_TYPE_UINT64);
-    uint64_t old = *(uint64_t *)target;
-    *(uint64_t *)target += operand;
+    uint64_t *word = target;
+    const uint64_t old = *word;
+
+    (void)context;
+    CHECK(type == GSHMEM_TYPE_UINT64);
+    CHECK(amo == GSHMEM_AMO_ADD || amo == GSHMEM_AMO_SWAP || amo == GSHMEM_AMO_COMPARE_SWAP);
+    if (amo == GSHMEM_AMO_ADD)
+        *word += operand;
+    else if (amo == GSHMEM_AMO_SWAP || old == compare)
+        *word = operand;
     return old;
 }
 
@@ -105,7 +112,7 @@ static void open_pe(int me)
     CHECK(p->memory);
     p->config = (struct transport_config){
         .size = sizeof p->config, .fail = complain, .fail_handled = complain, .info = be_silent, .pe = me, .n_pes = PES,
-        .one_machine = 1, .context = p, .find = find, .key = key, .apply = add_only, .lost = lost, .notified = notified,
+        .one_machine = 1, .context = p, .find = find, .key = key, .apply = apply, .lost = lost, .notified = notified,
         .refused = refused, .received = received};
     CHECK_EQ(transport_tcp.open(&p->config, &p->t), GSHMEM_OK);
     CHECK_EQ(transport_tcp.address(p->t, p->address, sizeof p->address, &p->address_bytes), GSHMEM_OK);

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -173,13 +174,22 @@ static void source_again(void)
     close_pe(1);
 }
 
-/* Small requests of all kinds, of which some travel in one frame: their order is kept, and each is
- * done once. They are sent at any time, so that frames end after any number of them, also where the
- * queue's ring ends. */
+static size_t has_arrived(int fd)
+{
+    int bytes = 0;
+
+    CHECK(ioctl(fd, FIONREAD, &bytes) == 0);
+    return (size_t)bytes;
+}
+
+/* Small requests of all kinds, of which some travel in one frame: their order is kept, each is
+ * done once, and each fetch brings what was there at its time. They are sent at any time, so that
+ * frames end after any number of them, also where the queue's ring ends. */
 static void coalesced(void)
 {
     enum { ROUNDS = 20000, WORDS = 4 };
-    uint64_t model[WORDS] = {0}, value[ROUNDS];
+    static uint64_t value[ROUNDS], old[ROUNDS], was[ROUNDS];
+    uint64_t model[WORDS] = {0};
     unsigned random = 7;
 
     begin();
@@ -189,7 +199,8 @@ static void coalesced(void)
     for (int i = 0; i < ROUNDS; i++) {
         random = random * 1103515245 + 12345;
         const unsigned word = random >> 8 & (WORDS - 1),
-                       kind = i < ROUNDS / 2 ? (random >> 16) % 24 : 0; /* then long frames */
+                       kind = i < ROUNDS / 2 ? (random >> 16) % 36
+                                             : (unsigned)i / 2000 % 2 * 24; /* then long frames */
         struct transport_request r = {.kind = TRANSPORT_PUT, .flags = TRANSPORT_MORE | TRANSPORT_HELD, .pe = 1,
                                       .offset = 8 * word, .local = &value[i], .bytes = 8};
         value[i] = (uint64_t)random << 20 | (unsigned)i;
@@ -205,12 +216,28 @@ static void coalesced(void)
             r.bytes = kind == 20 ? 4 : 3;
             r.offset += kind == 22;
             memcpy((char *)&model[word] + (kind == 22), &value[i], r.bytes);
-        } else {
+        } else if (kind == 23) {
             r.bytes = 0;
             r.signal_op = GSHMEM_SIGNAL_ADD;
             r.signal_offset = 8 * word;
             r.signal_value = value[i];
             model[word] += value[i];
+        } else if (kind < 28) {
+            r.kind = TRANSPORT_GET;
+            r.local = &old[i];
+            r.bytes = kind < 27 ? 8 : 4;
+            memcpy(&was[i], &model[word], r.bytes);
+        } else {
+            const bool compares = kind >= 34;
+            r.kind = TRANSPORT_ATOMIC;
+            r.amo = compares ? GSHMEM_AMO_COMPARE_SWAP : kind < 32 ? GSHMEM_AMO_ADD : GSHMEM_AMO_SWAP;
+            r.type = GSHMEM_TYPE_UINT64;
+            r.operand = value[i];
+            r.compare = kind == 34 ? model[word] : ~model[word];
+            r.old = &old[i];
+            was[i] = model[word];
+            if (kind < 35)
+                model[word] = kind < 32 ? model[word] + value[i] : value[i];
         }
         post(0, r);
         if ((random >> 12) % (i < ROUNDS / 2 ? 50 : 700) == 0)
@@ -220,6 +247,52 @@ static void coalesced(void)
     CHECK_EQ(not_ok, 0);
     CHECK_EQ(ok, posted);
     CHECK(memcmp(segment_of(1), model, sizeof model) == 0);
+    CHECK(memcmp(old, was, sizeof old) == 0);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* Fetches of one kind travel in one frame, and what they bring comes back behind one response;
+ * none of it is taken for a fetch that is not in the frame. */
+static void fetched_together(void)
+{
+    enum { HELD = 20 };
+    uint64_t number[HELD], old[HELD + 1];
+    const struct {
+        struct transport_request r;
+        size_t record;
+    } what[] = {
+        {{.kind = TRANSPORT_GET, .bytes = 8}, 4},
+        {{.kind = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_INT64, .operand = 0}, 12},
+        {{.kind = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_COMPARE_SWAP, .type = GSHMEM_TYPE_UINT64}, 20},
+    };
+
+    begin();
+    post(0, small_put(1));
+    settle();
+    const struct initiator *to = ((struct tcp *)pe[0].t)->to[1];
+    for (uint64_t i = 0; i < HELD; i++)
+        number[i] = i * 0x0101010101010101;
+    memcpy(segment_of(1) + 4096, number, sizeof number);
+    for (size_t k = 0; k < sizeof what / sizeof what[0]; k++) {
+        memset(old, 0xee, sizeof old);
+        for (int i = 0; i < HELD; i++) {
+            struct transport_request r = what[k].r;
+            r.flags = TRANSPORT_MORE | TRANSPORT_HELD;
+            r.offset = 4096 + 8u * (unsigned)i;
+            r.local = r.kind == TRANSPORT_GET ? &old[i] : NULL;
+            r.old = r.kind == TRANSPORT_ATOMIC ? &old[i] : NULL;
+            post(0, r);
+            CHECK_EQ(to->out.bytes, REQUEST_BYTES + what[k].record * ((unsigned)i + 1));
+        }
+        drive_one(0);
+        drive_one(1);
+        CHECK_EQ(has_arrived(to->stream.fd), RESPONSE_BYTES + 8 * HELD);
+        settle();
+        CHECK(memcmp(old, number, sizeof number) == 0);
+        CHECK_EQ(old[HELD], 0xeeeeeeeeeeeeeeee);
+    }
+    CHECK_EQ(not_ok, 0);
     close_pe(0);
     close_pe(1);
 }
@@ -499,6 +572,7 @@ int main(void)
     source_again();
     held_back();
     coalesced();
+    fetched_together();
     back_pressure();
     news();
     notes();

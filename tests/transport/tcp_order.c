@@ -205,6 +205,34 @@ static void signal_to_memory_that_goes(void)
     close_pe(1);
 }
 
+/* A small get into memory of the device's travels alone, since a copy brings its data there. */
+static void small_get_for_device(void)
+{
+    static char into[8];
+    uint64_t value = 7;
+
+    begin();
+    post(1, small_put(0));
+    settle();
+    add_device();
+    memset(device_memory, 0, sizeof device_memory);
+    memcpy(segment_of(0) + 64, &value, 8);
+    over = UINT64_MAX;
+    for (int i = 0; i < 2; i++) /* the first is for memory of the host */
+        post(1, (struct transport_request){.kind = TRANSPORT_GET,
+                                           .flags = TRANSPORT_MORE | TRANSPORT_HELD,
+                                           .pe = 0,
+                                           .local = i ? device_memory + 8 : into,
+                                           .offset = 64,
+                                           .bytes = 8});
+    settle();
+    CHECK_EQ(started, 1);
+    CHECK(memcmp(device_memory + 8, &value, 8) == 0 && memcmp(into, &value, 8) == 0);
+    CHECK_EQ(not_ok, 0);
+    close_pe(0);
+    close_pe(1);
+}
+
 int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
@@ -213,5 +241,6 @@ int main(void)
     batches_pass_gets();
     batch_behind_copy();
     signal_to_memory_that_goes();
+    small_get_for_device();
     return 0;
 }

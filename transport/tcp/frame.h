@@ -13,7 +13,9 @@
  *     acknowledgement of unordered puts ────────────►
  *
  * Requests are numbered from 1 by their place, and are carried out in order. A response to number n
- * says that all up to n have been carried out, so that a put needs no response of its own.
+ * says that all up to n have been carried out, so that a put needs no response of its own. Small
+ * requests may travel as the records of one frame, each with a number of its own, and what they
+ * fetch comes back behind one response.
  * Unordered puts are numbered in the same way, apart from requests. Where the initiator traces
  * (GSHMEM_TRACE), a frame with the operation's id goes before each request.
  *
@@ -26,10 +28,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "transport/batch.h"
 #include "transport/transport.h"
 
 enum {
-    FRAME_VERSION = 9,
+    FRAME_VERSION = 10,
     HELLO_BYTES = 64, /* and a proof */
     NONCE_BYTES = 32,
     PROOF_BYTES = 32,
@@ -116,12 +119,20 @@ enum frame_kind {
                                   follows */
 };
 
+/* What the records of a batch are. */
+enum frame_records {
+    RECORDS_OF_ONE,  /* one request */
+    RECORDS_EACH,    /* each is a request: a put, or an update whose old value nobody wants */
+    RECORDS_FETCH,   /* each is a request: a get, or an update whose old value comes back */
+    FETCHED_VALUE_BYTES = 8, /* of an old value, whatever the type */
+};
+
 struct request_frame {
     uint8_t kind;
     uint8_t segment;
     uint8_t amo; /* of an atomic */
     uint8_t type;
-    uint8_t signal_op; /* of a put; 0: none. Of a batch: 1: each record is a request */
+    uint8_t signal_op; /* of a put; 0: none. Of a batch: an enum frame_records */
     uint8_t signal_segment; /* of a batch: what it does to each element */
     uint8_t more;    /* of a put without a signal: the next request is the rest of it */
     uint8_t unasked; /* of a put: nobody waits for its response */
@@ -165,6 +176,28 @@ static inline bool request_decode(const unsigned char in[REQUEST_BYTES], struct 
            f->unasked <= (f->kind == FRAME_PUT);
 }
 
+/* The bytes of a record: a number, and for a put its value, for an update its operands. */
+static inline size_t frame_record_bytes(const struct request_frame *f)
+{
+    const bool compares = f->signal_op == RECORDS_FETCH && f->signal_segment == TRANSPORT_ATOMIC &&
+                          f->amo == GSHMEM_AMO_COMPARE_SWAP;
+
+    return batch_record_bytes(f->signal_segment, f->b) + (compares ? (size_t)f->b : 0);
+}
+
+/* Whether a batch has elements of a size and in a number that there may be, records of a kind that
+ * there is for what it does, and their bytes as payload. */
+static inline bool frame_batch_is_sound(const struct request_frame *f)
+{
+    const uint64_t plain = f->a * batch_record_bytes(f->signal_segment, f->b);
+
+    return batch_is_sound(f->signal_segment, f->a, f->b, plain) &&
+           f->bytes == f->a * frame_record_bytes(f) &&
+           (f->signal_op == RECORDS_OF_ONE ||
+            (f->signal_op == RECORDS_EACH && f->signal_segment != TRANSPORT_GET) ||
+            (f->signal_op == RECORDS_FETCH && f->signal_segment != TRANSPORT_PUT));
+}
+
 /* Of a put, with its signal if it has one. */
 static inline struct request_frame request_of_put(const struct transport_request *r)
 {
@@ -191,6 +224,8 @@ enum response_kind {
     RESPONSE_FAILED,    /* it has failed: `value` is the status */
     RESPONSE_GOODBYE,   /* the last response: the target leaves in good order */
     RESPONSE_REFUSED,   /* the last response: the target has given the initiator up */
+    RESPONSE_FETCHED,   /* `value` bytes follow: the elements or old values of this request and of
+                           those behind it, all of RECORDS_FETCH */
 };
 
 struct response_frame {
@@ -215,7 +250,7 @@ static inline bool response_decode(const unsigned char in[RESPONSE_BYTES], struc
         if (in[i])
             return false;
     }
-    return f->kind >= RESPONSE_DONE && f->kind <= RESPONSE_REFUSED;
+    return f->kind >= RESPONSE_DONE && f->kind <= RESPONSE_FETCHED;
 }
 
 #endif

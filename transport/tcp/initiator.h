@@ -26,7 +26,7 @@
 enum {
     PENDING_MOST = 4096,     /* requests to one PE that await a response; a power of two */
     BATCH_BYTES = 16 * 1024, /* at most so many are held back while responses are due */
-    COALESCED_RECORD_MOST = BATCH_NUMBER_BYTES + 8,
+    COALESCED_RECORD_MOST = BATCH_NUMBER_BYTES + 2 * 8,
 };
 
 /* A request that awaits a response. */
@@ -34,18 +34,20 @@ struct pending {
     void (*done)(void *tag, gshmem_status_t status);
     void *tag;
     void *local;            /* a get's destination, so far; where an atomic's old value goes */
-    uint64_t bytes;         /* of a get, that have not arrived */
+    uint64_t bytes;         /* of a get, or of a record that fetches, that have not arrived */
     enum response_kind due; /* RESPONSE_DONE: it brings nothing, and any response will do */
     uint8_t failure;        /* a status, where it has failed */
     bool part;              /* the next request is the rest of this put */
     bool of_device;         /* `local` is device memory */
 };
 
-/* The batch to which more small puts, or updates, may be added: the last frame of the queue. */
+/* The batch to which more small puts, gets or updates may be added: the last frame of the queue. */
 struct coalescing {
     bool open;
     uint8_t kind, segment, amo, type;
-    uint32_t bytes;    /* of an element */
+    uint8_t records;   /* an enum frame_records */
+    uint32_t bytes;    /* of an element, */
+    uint32_t record;   /* and of a record */
     uint32_t elements;
     size_t frame;      /* positions in the queue's ring: where its frame begins, */
     size_t end;        /* and its records end */
@@ -124,6 +126,8 @@ struct initiator {
     uint64_t unordered_acked;           /* and how many of them have been acknowledged */
     struct request_frame unordered_put; /* the one whose data is arriving */
     struct initiator_data data;
+    uint64_t fetched; /* bytes of a RESPONSE_FETCHED that have not been taken; they belong to the
+                         requests behind `responded` */
 
     /* Buffers: all zero is empty (initiator_shrink). */
     struct coalescing coalescing;
@@ -179,9 +183,10 @@ void pending_stage(struct tcp *t, struct initiator *to);
 
 /* ---- initiator_coalesce.c ---- */
 
-/* Queues a small put, or an update whose old value nobody wants, as a record of a batch, together
- * with those before and behind it. False: it has to be a frame of its own. */
-bool initiator_coalesce(struct tcp *t, struct initiator *to, const struct transport_request *r);
+/* Queues a small put or get, or an update, as a record of a batch, together with those before and
+ * behind it, and enters in its record what comes back. False: it has to be a frame of its own. */
+bool initiator_coalesce(struct tcp *t, struct initiator *to, const struct transport_request *r,
+                        struct pending *w);
 
 /* ---- initiator_staging.c ---- */
 

@@ -58,13 +58,8 @@ static void pending_of_batch(struct pending *w, struct request_frame *f,
 struct pending *pending_add(struct tcp *t, struct initiator *to, const struct transport_request *r,
                             bool part, bool held)
 {
-    unsigned char frame[REQUEST_BYTES];
-    struct request_frame f = r->kind == TRANSPORT_PUT
-                                 ? request_of_put(r)
-                                 : (struct request_frame){.segment = (uint8_t)r->segment,
-                                                          .offset = r->offset,
-                                                          .bytes = r->bytes};
     struct pending *w = pending_of(to, ++to->posted);
+    unsigned char frame[REQUEST_BYTES];
 
     if (!(r->flags & TRANSPORT_UNASKED)) {
         t->poller.awaiting += to->completed >= to->awaited;
@@ -72,9 +67,14 @@ struct pending *pending_add(struct tcp *t, struct initiator *to, const struct tr
         to->awaited = to->posted;
     }
     *w = (struct pending){.done = r->done, .tag = r->tag, .due = RESPONSE_DONE, .part = part};
-    if (held && initiator_coalesce(t, to, r))
+    if (held && initiator_coalesce(t, to, r, w))
         return w;
     to->coalescing.open = false;
+    struct request_frame f = r->kind == TRANSPORT_PUT
+                                 ? request_of_put(r)
+                                 : (struct request_frame){.segment = (uint8_t)r->segment,
+                                                          .offset = r->offset,
+                                                          .bytes = r->bytes};
     switch (r->kind) {
     case TRANSPORT_PUT:
         f.more = part;

@@ -86,13 +86,47 @@ static bool take_response(struct tcp *t, struct initiator *to)
         return take_data_response(t, to, &a);
     if (a.kind == RESPONSE_FAILED)
         return initiator_take_failure(t, to, &a);
+    if (a.kind == RESPONSE_FETCHED) {
+        to->fetched = a.value;
+        return a.value || initiator_refuse(t, to, "a response that brings nothing");
+    }
     const struct pending *w = pending_of(to, a.number);
-    if (w->due == RESPONSE_DATA)
+    if (w->due == RESPONSE_DATA || w->due == RESPONSE_FETCHED)
         return initiator_refuse(t, to, "a value where data was requested");
     if (w->due == RESPONSE_VALUE)
         memcpy(w->local, &a.value, 8);
     pending_respond(t, to, a.number);
     return true;
+}
+
+/* Stores what has been fetched for the requests behind `responded`, as far as it has arrived, and
+ * completes these requests. *taken: how many bytes. False: the stream has ended. */
+static bool initiator_take_fetched(struct tcp *t, struct initiator *to, size_t have, size_t *taken)
+{
+    const unsigned char *next = receive_buffer_next(&to->in);
+    uint64_t number = to->responded;
+    bool sound = true;
+
+    while (to->fetched) {
+        const struct pending *w = pending_of(to, number + 1);
+        const size_t bytes = w->bytes;
+        sound = number < to->posted && w->due == RESPONSE_FETCHED && bytes <= to->fetched;
+        if (!sound || bytes > have)
+            break;
+        if (bytes == 8)
+            memcpy(w->local, next, 8);
+        else
+            memcpy(w->local, next, bytes);
+        next += bytes;
+        have -= bytes;
+        to->fetched -= bytes;
+        number++;
+    }
+    *taken = (size_t)(next - receive_buffer_next(&to->in));
+    to->in.first += *taken;
+    if (number != to->responded)
+        pending_respond(t, to, number);
+    return sound || initiator_refuse(t, to, "more, or less, than was to be fetched");
 }
 
 static void initiator_data_arrived(struct tcp *t, struct initiator *to, size_t bytes)
@@ -158,12 +192,19 @@ static bool initiator_take_frame(struct tcp *t, struct initiator *to)
 bool initiator_parse(struct tcp *t, struct initiator *to)
 {
     for (;;) {
-        size_t have = receive_buffer_has(&to->in);
+        size_t have = receive_buffer_has(&to->in), taken = 0;
         if (!to->active && have >= (to->proven ? RESPONSE_BYTES : CHALLENGE_BYTES)) {
             if (!connect_take_greeting(t, to, have))
                 return false;
         } else if (to->data.left && have && initiator_take_data(t, to, have)) {
             continue;
+        } else if (to->fetched && have) {
+            if (!initiator_take_fetched(t, to, have, &taken))
+                return false;
+            if (!taken) {
+                receive_buffer_compact(&to->in);
+                return true;
+            }
         } else if (to->active && !to->data.left && have >= least_frame(to)) {
             if (!initiator_take_frame(t, to))
                 return false;

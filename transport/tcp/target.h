@@ -166,8 +166,7 @@ bool batch_take(struct tcp *t, struct target *from);
 /* How many bytes have to arrive before anything can be taken, where no data is arriving. */
 static inline size_t target_takes_least(const struct target *from)
 {
-    return from->batch.left ? batch_record_bytes(from->batch.f.signal_segment, from->batch.f.b)
-                            : REQUEST_BYTES;
+    return from->batch.left ? frame_record_bytes(&from->batch.f) : REQUEST_BYTES;
 }
 
 /* ---- target_unordered.c ---- */

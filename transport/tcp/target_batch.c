@@ -1,7 +1,7 @@
 /* Carries out a batch of a peer: elements of one object, each put, got or updated (batch.h).
  *
- * The records are carried out as they arrive, and the elements of gets are sent as they are read.
- * So a batch needs no memory of its own here, whatever its size. */
+ * The records are carried out as they arrive, and what gets and fetching updates bring is sent as
+ * it is read. So a batch needs no memory of its own here, whatever its size. */
 #include "gshmem/rma.h"
 #include "runtime/base/atomic_type.h"
 #include "transport/tcp/target.h"
@@ -11,7 +11,7 @@
 static size_t batch_before_get(const struct target *from, const struct target_batch *b,
                                const char *record, size_t n)
 {
-    const size_t bytes = b->f.b, step = batch_record_bytes(b->f.signal_segment, bytes);
+    const size_t bytes = b->f.b, step = frame_record_bytes(&b->f);
 
     if (b->f.signal_segment == TRANSPORT_GET || queue_empty(&from->out) ||
         !queue_refers_to(&from->out, b->at, b->elements * bytes))
@@ -29,9 +29,7 @@ bool batch_begin(struct tcp *t, struct target *from, const struct request_frame 
     char *at = segment_at(&t->config, f->segment, f->offset, 0);
     const bool updates = f->signal_segment == TRANSPORT_ATOMIC;
 
-    if (!at || f->signal_op > (f->signal_segment != TRANSPORT_GET) ||
-        !batch_is_sound(f->signal_segment, f->a, f->b, f->bytes) ||
-        t->config.segment[f->segment].of_device)
+    if (!at || !frame_batch_is_sound(f) || t->config.segment[f->segment].of_device)
         return false;
     if (updates &&
         (f->amo >= GSHMEM_AMO_COUNT || atomic_type_bytes(f->type) != f->b || (uintptr_t)at % f->b))
@@ -137,6 +135,42 @@ static bool batch_add(const struct tcp *t, const struct target_batch *b, const c
     return true;
 }
 
+/* Updates that bring their old values. */
+static bool batch_fetch_update(const struct tcp *t, const struct target_batch *b,
+                               const char *record, char *to, size_t n)
+{
+    const size_t bytes = b->f.b, step = frame_record_bytes(&b->f);
+    const bool compares = step > BATCH_NUMBER_BYTES + bytes;
+
+    for (; n; n--, record += step, to += FETCHED_VALUE_BYTES) {
+        char *at = batch_element(t, b, batch_number(record), bytes);
+        const char *operands = record + BATCH_NUMBER_BYTES;
+        if (!at)
+            return false;
+        const uint64_t old = t->config.apply(
+            t->config.context, (enum gshmem_amo)b->f.amo, b->f.type, at,
+            batch_operand(operands, bytes), compares ? batch_operand(operands + bytes, bytes) : 0);
+        frame_put64((unsigned char *)to, old);
+    }
+    return true;
+}
+
+/* The most frequent one, as batch_add. */
+static bool batch_fetch_add(const struct tcp *t, const struct target_batch *b, const char *record,
+                            char *to, size_t n)
+{
+    for (; n; n--, record += BATCH_NUMBER_BYTES + 8, to += FETCHED_VALUE_BYTES) {
+        char *at = batch_element(t, b, batch_number(record), 8);
+        if (!at)
+            return false;
+        frame_put64((unsigned char *)to,
+                    __atomic_fetch_add((uint64_t *)(void *)at,
+                                       batch_operand(record + BATCH_NUMBER_BYTES, 8),
+                                       __ATOMIC_ACQ_REL));
+    }
+    return true;
+}
+
 /* A case for each size that elements may have. */
 #define BATCH_BY_SIZE(bytes, call)                                                                 \
     switch (bytes) {                                                                               \
@@ -172,22 +206,43 @@ static bool batch_put(const struct tcp *t, const struct target_batch *b, const c
 #undef WRITE
 }
 
-/* Reads so many elements and queues them, as long as the peer takes them; *done: how many. */
+static bool batch_fetch(const struct tcp *t, const struct target_batch *b, const char *record,
+                        char *to, size_t n)
+{
+    if (b->f.signal_segment == TRANSPORT_GET)
+        return batch_get(t, b, record, to, n);
+    if (b->f.amo == GSHMEM_AMO_ADD && b->f.b == 8 && !atomic_type_is_real(b->f.type))
+        return batch_fetch_add(t, b, record, to, n);
+    return batch_fetch_update(t, b, record, to, n);
+}
+
+/* Whether its records bring something back. */
+static bool batch_fetches(const struct target_batch *b)
+{
+    return b->f.signal_segment == TRANSPORT_GET || b->f.signal_op == RECORDS_FETCH;
+}
+
+/* Carries out so many records that bring something back, as long as the peer takes it; *done: how
+ * many. */
 static bool batch_respond(const struct tcp *t, struct target *from, size_t n, size_t *done)
 {
     const struct target_batch *b = &from->batch;
-    const size_t most = COPY_MOST / b->f.b;
+    const bool each = b->f.signal_op == RECORDS_FETCH;
+    const size_t step = frame_record_bytes(&b->f),
+                 bytes = b->f.signal_segment == TRANSPORT_GET ? b->f.b : FETCHED_VALUE_BYTES,
+                 most = COPY_MOST / bytes;
     char data[COPY_MOST];
 
     for (*done = 0; *done < n && target_has_room(from);) {
         const size_t part = n - *done < most ? n - *done : most;
-        if (!batch_get(t, b,
-                       (const char *)receive_buffer_next(&from->in) + *done * BATCH_NUMBER_BYTES,
-                       data, part))
+        if (!batch_fetch(t, b, (const char *)receive_buffer_next(&from->in) + *done * step, data,
+                         part))
             return false;
-        target_respond(from, RESPONSE_DATA, from->executed + 1, part * b->f.b);
+        target_respond(from, each ? RESPONSE_FETCHED : RESPONSE_DATA, from->executed + 1,
+                       part * bytes);
+        queue_add_copy(&from->out, data, part * bytes);
+        from->executed += each ? part : 0;
         from->responded = from->executed;
-        queue_add_copy(&from->out, data, part * b->f.b);
         *done += part;
     }
     return true;
@@ -195,10 +250,13 @@ static bool batch_respond(const struct tcp *t, struct target *from, size_t n, si
 
 static void batch_end(struct target *from)
 {
-    from->executed += from->batch.f.signal_op ? from->batch.f.a : 1;
+    if (from->batch.f.signal_op == RECORDS_OF_ONE)
+        from->executed++;
+    else if (from->batch.f.signal_op == RECORDS_EACH)
+        from->executed += from->batch.f.a;
     from->awaited = from->executed;
     from->signalled = false;
-    if (from->batch.f.signal_segment == TRANSPORT_GET)
+    if (batch_fetches(&from->batch))
         from->responded = from->executed;
     if (trace_is_on())
         target_trace(from, &from->batch.f);
@@ -214,7 +272,7 @@ bool batch_take(struct tcp *t, struct target *from)
 
     if (n == 0)
         return true;
-    if (b->f.signal_segment == TRANSPORT_GET)
+    if (batch_fetches(b))
         fine = batch_respond(t, from, n, &n);
     else if (b->f.signal_segment == TRANSPORT_PUT)
         fine = batch_put(t, b, record, n);

@@ -88,6 +88,17 @@ static inline void worker_start_next(struct worker *w, struct stack *stack)
     thread_become(w, t);
 }
 
+/* The thread that runs next: its record, and where it has left its registers and its last frames.
+ * The stacks of a thousand threads are not all in the first caches. */
+static inline void thread_prefetch(const struct thread *t)
+{
+    const char *sp = t->stack->sp;
+
+    __builtin_prefetch(&t->awaited);
+    for (int line = 0; line < 4; line++)
+        __builtin_prefetch(sp + line * CACHE_LINE);
+}
+
 /* Makes a thread the running one and returns its stack; NULL: main has to see to something. */
 static inline struct stack *worker_pick(struct worker *w)
 {
@@ -99,6 +110,8 @@ static inline struct stack *worker_pick(struct worker *w)
         return NULL;
     w->first = t->next;
     w->queued--;
+    if (t->next)
+        thread_prefetch(t->next);
     thread_become(w, t);
     return t->stack;
 }

@@ -9,6 +9,7 @@
  * says. */
 #include "../../base/printed.h"
 #include "device_collectives.h"
+#include "device_rates.h"
 #include "device_signals.h"
 
 #include <stdio.h>
@@ -114,9 +115,10 @@ static const struct benchmark single_benchmarks[] = {
 };
 enum {
     SINGLE = sizeof single_benchmarks / sizeof single_benchmarks[0],
+    RATES = sizeof rate_benchmarks / sizeof rate_benchmarks[0],
     SIGNALS = sizeof signal_benchmarks / sizeof signal_benchmarks[0],
     COLLECTIVES = sizeof collective_benchmarks / sizeof collective_benchmarks[0],
-    BENCHMARKS = SINGLE + SIGNALS + COLLECTIVES,
+    BENCHMARKS = SINGLE + RATES + SIGNALS + COLLECTIVES,
 };
 
 static const struct benchmark *benchmark(int i)
@@ -124,6 +126,9 @@ static const struct benchmark *benchmark(int i)
     if (i < SINGLE)
         return &single_benchmarks[i];
     i -= SINGLE;
+    if (i < RATES)
+        return &rate_benchmarks[i];
+    i -= RATES;
     return i < SIGNALS ? &signal_benchmarks[i] : &collective_benchmarks[i - SIGNALS];
 }
 
@@ -310,6 +315,7 @@ int main(int argc, char **argv)
     j.board = (struct board *)gshmem_calloc(1, sizeof *j.board);
     j.peer = gshmem_my_pe() == 1 ? 0 : gshmem_n_pes() > 1;
     if (!j.board || cudaMalloc((void **)&j.ready, sizeof *j.ready) ||
+        cudaMalloc((void **)&j.sum, RATE_BLOCKS * RATE_THREADS * sizeof *j.sum) ||
         cudaMalloc((void **)&j.begin, SIDE_BY_SIDE * sizeof *j.begin) ||
         cudaMalloc((void **)&j.end, SIDE_BY_SIDE * sizeof *j.end))
         return 1;
@@ -326,6 +332,7 @@ int main(int argc, char **argv)
     gshmem_barrier_all();
     cudaFree(j.end);
     cudaFree(j.begin);
+    cudaFree(j.sum);
     cudaFree(j.ready);
     gshmem_raise(gshmem_free(j.board));
     return printed("gshmem-perf-device", gshmem_finalize() || !good);

@@ -33,6 +33,7 @@ struct job {
     uint64_t turn; /* turns of ping-pong before this round; of a layer, rounds with this one */
     struct layer layer;
     unsigned *ready;                 /* blocks that are about to begin */
+    long *sum;                       /* [threads] of rates: of what was fetched */
     unsigned long long *begin, *end; /* [SIDE_BY_SIDE], ns */
 };
 

@@ -306,6 +306,48 @@ static void in_order(void)
     world_end();
 }
 
+/* Runs of fetches of one kind, which a transport may send together: each brings what was there at
+ * its place in the order, and writes nothing but its own bytes. */
+static void runs_of_fetches(void)
+{
+    enum { RUNS = 120, MOST_OF_RUN = 400, WORDS = 16 };
+    static uint64_t old[MOST_OF_RUN + 1], expected[MOST_OF_RUN + 1], value[MOST_OF_RUN];
+    uint64_t model[WORDS] = {0};
+    unsigned seed = 5;
+
+    world_begin();
+    for (int run = 0; run < RUNS; run++) {
+        const int kind = run % 5, length = 1 + rand_r(&seed) % MOST_OF_RUN;
+        memset(old, 0xee, sizeof old);
+        memset(expected, 0xee, sizeof expected);
+        for (int i = 0; i < length; i++) {
+            uint64_t *at = &model[rand_r(&seed) % WORDS];
+            const uint64_t offset = 8 * (uint64_t)(at - model);
+            struct transport_request r = get(1, &old[i], offset, kind == 1 ? 4 : 8);
+            value[i] = (uint64_t)run << 32 | (unsigned)i;
+            memcpy(&expected[i], at, kind == 1 ? 4 : 8);
+            if (kind >= 2) {
+                r = add(1, offset, value[i], &old[i]);
+                r.amo = kind == 2   ? GSHMEM_AMO_ADD
+                        : kind == 3 ? GSHMEM_AMO_SWAP
+                                    : GSHMEM_AMO_COMPARE_SWAP;
+                r.compare = i % 2 ? *at : ~*at;
+                if (kind == 2)
+                    *at += value[i];
+                else if (kind == 3 || i % 2)
+                    *at = value[i];
+            }
+            r.flags = TRANSPORT_MORE | (r.kind == TRANSPORT_GET ? TRANSPORT_KEPT : 0);
+            post(0, r);
+        }
+        settle_well();
+        CHECK(memcmp(old, expected, sizeof old) == 0);
+    }
+    for (int i = 0; i < WORDS; i++)
+        CHECK_EQ(word(1, 8 * (uint64_t)i), model[i]);
+    world_end();
+}
+
 /* A get brings what was there before the requests behind it, and after those before it, large ones
  * too. */
 static void gets_in_order(void)
@@ -416,6 +458,7 @@ const struct scenario data_scenarios[] = {
     {"done", done_is_visible, 0},
     {"atomics", atomics, 0},
     {"order", in_order, 0},
+    {"fetches", runs_of_fetches, 0},
     {"gets", gets_in_order, 0},
     {"epochs", epochs, 0},
     {"unordered", unordered, 0},
