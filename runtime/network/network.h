@@ -20,6 +20,7 @@
 #include "runtime/network/keys.h"
 #include "transport/transport.h"
 
+struct gshmem_ctx;
 struct job;
 struct network;
 struct open_batch_table;
@@ -69,7 +70,9 @@ struct pending {
                              requests */
     bool internal; /* its requests are the library's own, for the counts */
     int landed_from; /* the PE of the request that was completed last */
-    /* Of contexts of the program, once they have had small operations: open_batches.h. */
+    /* Of contexts of the program, which have a view, once they have had small operations:
+     * open_batches.h. */
+    const struct gshmem_ctx *view;
     _Atomic(struct open_batch_table *) batches;
 };
 

@@ -154,24 +154,6 @@ static inline gshmem_status_t atomic_begin(gshmem_ctx_t ctx, enum gshmem_amo op,
     return context_resolve(*c, target, bytes, pe, atomic_names[op], there);
 }
 
-/* The common case of an update of an object in the heap of another node, while a batch is open.
- * False: it is another case, or there is something wrong. */
-static inline bool atomic_is_record(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
-                                    uint64_t operand, int pe)
-{
-    const size_t bytes = atomic_type_bytes(type);
-    uint64_t offset;
-    int world;
-
-    if (!job || ctx == GSHMEM_CTX_INVALID || (unsigned)op >= GSHMEM_AMO_COUNT || !bytes ||
-        (uintptr_t)target & (bytes - 1))
-        return false;
-    struct context *c = context_find(ctx, NULL);
-    return context_is_remote_heap(c, target, bytes, pe, &world, &offset) &&
-           open_batch_takes(offset, bytes) &&
-           atomic_joins_batch(c, world, SEGMENT_HEAP, offset, op, type, operand, bytes);
-}
-
 /* GSHMEM_CHECK=races. */
 static gshmem_status_t atomic_followed(struct context *c, const struct location *there,
                                        enum gshmem_amo op, int type, uint64_t operand,
@@ -193,20 +175,23 @@ atomic_of_any_kind(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
 {
     struct location there;
     struct context *c = NULL;
-    gshmem_status_t status = atomic_begin(ctx, op, type, target, pe, &c, &there);
+    gshmem_status_t status;
 
-    if (status)
+    if (!old && open_batch_share_update(context_batch(ctx, pe), op, type, target, operand))
+        return GSHMEM_OK;
+    if ((status = atomic_begin(ctx, op, type, target, pe, &c, &there)))
         return status;
     if (GSHMEM_UNLIKELY(job->races != NULL))
         return atomic_followed(c, &there, op, type, operand, compare, target, old);
     return operations_atomic_apply(c, &there, op, type, operand, compare, old);
 }
 
-/* A batch's first operation was checked, and its records are the same operation. */
+/* The common case of an update of an object in the heap of another node is one while a batch is
+ * open, and nothing here is a call. */
 gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
                                    uint64_t operand, uint64_t compare, uint64_t *old, int pe)
 {
-    if (!old && atomic_is_record(ctx, op, type, target, operand, pe))
+    if (!old && open_batch_add_update(context_batch(ctx, pe), op, type, target, operand))
         return GSHMEM_OK;
     return atomic_of_any_kind(ctx, op, type, target, operand, compare, old, pe);
 }

@@ -11,7 +11,6 @@
 #include "runtime/memory/checked.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
-#include "runtime/network/open_batches.h"
 #include "runtime/teams/queue_pairs.h"
 #include "runtime/teams/team.h"
 #include "runtime/teams/observer.h"
@@ -31,6 +30,7 @@ gshmem_status_t context_start(struct job *j)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for the default context");
     default_context =
         (struct context){.view = j->team[GSHMEM_TEAM_WORLD]->view, .pending = pending};
+    pending->view = &default_context.view;
     return GSHMEM_OK;
 }
 
@@ -51,14 +51,16 @@ struct own_context {
 };
 
 /* A handle is the context's address, also in kernels. */
-static struct context *new_context(struct job *j, const struct gshmem_ctx *view)
+static struct context *new_context(struct job *j, const struct team *team)
 {
     struct own_context *c = j->device->ops->allocate(j->device, DEVICE_MEMORY_SHARED, sizeof *c);
 
     if (!c)
         return NULL;
-    c->context.view = *view;
+    c->context.view = team->view;
+    c->context.members = team == j->team[GSHMEM_TEAM_WORLD] ? NULL : team->members;
     c->context.pending = &c->pending;
+    c->pending.view = &c->context.view;
     return &c->context;
 }
 
@@ -315,7 +317,7 @@ static gshmem_status_t context_create(gshmem_team_t handle, long options, gshmem
     if (options & ~known)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s: options %#lx has bits that are no GSHMEM_CTX_… option", call, options);
-    struct context *c = new_context(job, &team->view);
+    struct context *c = new_context(job, team);
     if (!c)
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
     c->view.options = (uint32_t)options;
