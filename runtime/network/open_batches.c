@@ -10,7 +10,7 @@
 enum {
     /* A thread that fills batches makes progress itself after so many bytes of them. It leaves them
      * in the transport's queue until then, which sends them with one call of the system. */
-    POSTED_BETWEEN_ROUNDS = 4 * OPEN_BATCH_BYTES / 8 * 7, /* four that are nearly full */
+    POSTED_BETWEEN_ROUNDS = 8 * OPEN_BATCH_BYTES / 8 * 7, /* eight that are nearly full */
 };
 
 /* ---- Lists ---- */
@@ -265,8 +265,9 @@ static struct open_batch *open_batch_make(struct network *n, struct pending *p, 
         if (!(table = calloc(1, sizeof *table + pes * sizeof table->of[0])))
             return NULL;
         table->n_pes = n->config.n_pes;
-        /* release, and below: pair with the acquires in open_batch_add */
+        /* release, and below: pair with the acquires in open_batch_of */
         atomic_store_explicit(&p->batches, table, memory_order_release);
+        atomic_store_explicit(p->batches_copy, table, memory_order_release);
     }
     if ((b = atomic_load_explicit(&table->of[pe], memory_order_relaxed)) ||
         !(b = aligned_alloc(_Alignof(struct open_batch), sizeof *b)))

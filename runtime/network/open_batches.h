@@ -143,11 +143,12 @@ static inline bool open_batch_takes(uint64_t offset, size_t bytes)
            offset >> __builtin_ctzll(bytes) <= UINT32_MAX;
 }
 
-/* The batch to that PE; NULL: there is none yet. */
-static inline struct open_batch *open_batch_of(const struct pending *p, int pe)
+/* The batch to that PE, of those of a context; NULL: there is none yet. */
+static inline struct open_batch *open_batch_of(_Atomic(struct open_batch_table *) const *batches,
+                                               int pe)
 {
     /* acquire, both: pair with the releases in open_batch_make */
-    const struct open_batch_table *table = atomic_load_explicit(&p->batches, memory_order_acquire);
+    const struct open_batch_table *table = atomic_load_explicit(batches, memory_order_acquire);
 
     return table ? atomic_load_explicit(&table->of[pe], memory_order_acquire) : NULL;
 }
@@ -156,7 +157,7 @@ static inline struct open_batch *open_batch_of(const struct pending *p, int pe)
 static inline bool open_batch_add(struct pending *p, int pe, union batch_kind kind, uint64_t offset,
                                   const void *value, size_t bytes)
 {
-    struct open_batch *b = open_batch_of(p, pe);
+    struct open_batch *b = open_batch_of(&p->batches, pe);
     struct biased_thread *me;
 
     if (!b || !open_batch_enter(b, &me))

@@ -175,25 +175,42 @@ atomic_of_any_kind(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
 {
     struct location there;
     struct context *c = NULL;
-    gshmem_status_t status;
+    gshmem_status_t status = atomic_begin(ctx, op, type, target, pe, &c, &there);
 
-    if (!old && open_batch_share_update(context_batch(ctx, pe), op, type, target, operand))
-        return GSHMEM_OK;
-    if ((status = atomic_begin(ctx, op, type, target, pe, &c, &there)))
+    if (status)
         return status;
     if (GSHMEM_UNLIKELY(job->races != NULL))
         return atomic_followed(c, &there, op, type, operand, compare, target, old);
     return operations_atomic_apply(c, &there, op, type, operand, compare, old);
 }
 
-/* The common case of an update of an object in the heap of another node is one while a batch is
- * open, and nothing here is a call. */
+__attribute__((noinline)) static gshmem_status_t update_of_any_kind(gshmem_ctx_t ctx,
+                                                                    enum gshmem_amo op, int type,
+                                                                    void *target, uint64_t operand,
+                                                                    int pe)
+{
+    if (open_batch_share_update(context_batch(ctx, pe), op, type, target, operand))
+        return GSHMEM_OK;
+    return atomic_of_any_kind(ctx, op, type, target, operand, 0, NULL, pe);
+}
+
+/* The common case of an update of an object in the heap of another node: a batch is open. Nothing
+ * here is a call, and all arguments stay in registers. */
+__attribute__((noinline)) static gshmem_status_t atomic_update(gshmem_ctx_t ctx, enum gshmem_amo op,
+                                                               int type, void *target,
+                                                               uint64_t operand, int pe)
+{
+    if (GSHMEM_LIKELY(open_batch_add_update(context_batch(ctx, pe), op, type, target, operand)))
+        return GSHMEM_OK;
+    return update_of_any_kind(ctx, op, type, target, operand, pe);
+}
+
 gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
                                    uint64_t operand, uint64_t compare, uint64_t *old, int pe)
 {
-    if (!old && open_batch_add_update(context_batch(ctx, pe), op, type, target, operand))
-        return GSHMEM_OK;
-    return atomic_of_any_kind(ctx, op, type, target, operand, compare, old, pe);
+    if (old || op == GSHMEM_AMO_COMPARE_SWAP)
+        return atomic_of_any_kind(ctx, op, type, target, operand, compare, old, pe);
+    return atomic_update(ctx, op, type, target, operand, pe);
 }
 
 /* ---- Old values that come later ---- */
