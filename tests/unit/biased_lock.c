@@ -2,6 +2,7 @@
  * that; one thread at a time, and nobody waits for ever. */
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "../check.h"
 #include "runtime/base/biased_lock.h"
@@ -159,6 +160,55 @@ static void test_owner_and_revoker(void)
     CHECK_EQ(turns[1], OWN_TURNS + taken);
 }
 
+static _Atomic int stage;
+
+/* Owns the lock, is within when it says so, and stays there for a while. */
+static void *stay_within(void *argument)
+{
+    struct biased_thread *me;
+
+    begin();
+    CHECK((me = biased_lock_enter(&lock)));
+    atomic_store(&stage, 1);
+    while (atomic_load(&stage) == 1)
+        sched_yield();
+    usleep(20000);
+    atomic_store_explicit(&stage, 3, memory_order_relaxed);
+    biased_lock_leave(me);
+    while (atomic_load(&stage) == 3)
+        sched_yield();
+    CHECK(!biased_lock_enter(&lock));
+    return argument;
+}
+
+/* Who revokes it waits until the owner has left; until then nobody takes it. */
+static void test_revoked(void)
+{
+    const struct biased_thread *owner;
+    pthread_t other;
+
+    CHECK_EQ(pthread_create(&other, NULL, stay_within, NULL), 0);
+    while (atomic_load(&stage) != 1)
+        sched_yield();
+    CHECK(!biased_lock_is_free(&lock));
+    CHECK(!biased_lock_enter(&lock));
+    CHECK(!biased_lock_take(&lock));
+    CHECK((owner = biased_lock_revoke_begin(&lock)));
+    CHECK(!biased_lock_take(&lock));
+    CHECK(biased_lock_fence());
+    CHECK(!biased_lock_take(&lock));
+    atomic_store(&stage, 2);
+    biased_thread_wait(owner);
+    CHECK_EQ(atomic_load_explicit(&stage, memory_order_relaxed), 3);
+    CHECK(!biased_lock_take(&lock));
+    biased_lock_revoke_end(&lock);
+    CHECK(biased_lock_take(&lock));
+    biased_lock_give(&lock);
+    atomic_store(&stage, 4);
+    pthread_join(other, NULL);
+    CHECK(biased_lock_is_free(&lock));
+}
+
 /* The owner keeps it for itself, and enters it as often as it likes. */
 static void test_alone(void)
 {
@@ -185,6 +235,7 @@ int main(void)
         return 77;
     }
     test_alone();
+    test_revoked();
     test_owner_and_revoker();
     test_together();
     biased_threads_free(&threads);
