@@ -70,7 +70,7 @@ struct pending {
                              requests */
     bool internal; /* its requests are the library's own, for the counts */
     int landed_from; /* the PE of the request that was completed last */
-    /* Of contexts of the program, which have a view: their open batches (open_batches.h), once they
+    /* Of contexts, which have a view: their open batches (open_batches.h), once they
      * have had small operations; and where else this pointer is stored then. */
     _Atomic(struct open_batch_table *) batches;
     _Atomic(struct open_batch_table *) *batches_copy;

@@ -126,10 +126,12 @@ static void reopen_batch(struct open_batch *b, uint32_t records)
     open_batch_leave(b, me);
 }
 
-/* A program's operations are counted, and not the batch. */
-static void count_records(struct network *n, const struct transport_request *batch)
+/* The operations are counted, and not the batch. */
+static void count_records(struct network *n, const struct transport_request *batch, bool internal)
 {
-    const int kind = batch->each == TRANSPORT_PUT ? STATS_PUT : STATS_ATOMIC;
+    const enum stats_kind kind = internal                       ? STATS_INTERNAL
+                                 : batch->each == TRANSPORT_PUT ? STATS_PUT
+                                                                : STATS_ATOMIC;
 
     stats_add_operations(n->counts, kind, STATS_NETWORK, batch->element_bytes, batch->elements);
     stats_add_peer(n->counts, batch->pe, batch->elements, batch->elements * batch->element_bytes);
@@ -140,6 +142,7 @@ static void count_records(struct network *n, const struct transport_request *bat
  * with it the context: nothing of the batch is used any more. */
 static gshmem_status_t open_batch_hand_over(struct network *n, struct open_batch *b, unsigned flags)
 {
+    const bool internal = b->pending->internal;
     const uint32_t records = close_batch(b),
                    fences = atomic_load_explicit(&n->fences, memory_order_relaxed);
     union record_memory *memory = (union record_memory *)(void *)b->records;
@@ -181,7 +184,7 @@ static gshmem_status_t open_batch_hand_over(struct network *n, struct open_batch
         network_fail_flight(flight, status);
     } else {
         n->batched_bytes += request.bytes;
-        count_records(n, &request);
+        count_records(n, &request, internal);
     }
     return GSHMEM_OK;
 }
@@ -384,8 +387,6 @@ gshmem_status_t open_batch_post(struct network *n, struct pending *p,
 
     if (status)
         return status;
-    if (!network_opens_batches(n))
-        return network_post(n, p, request, call);
     network_enter(n);
     if (!(s.b = open_batch_make(n, p, request->pe)))
         return network_post_held(n, p, request, NULL, call);

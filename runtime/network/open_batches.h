@@ -271,8 +271,8 @@ static inline bool open_batch_takes_put(const void *source, uint64_t offset, siz
     return open_batch_takes(offset, bytes) && !network_is_on_device(job->network, source, bytes);
 }
 
-/* A small put, or an update without an old value: a record, or else a request of its own. `request`
- * has the fields that network_post wants. */
+/* A small put, or an update without an old value, where network_opens_batches: a record, or else a
+ * request of its own. `request` has the fields that network_post wants. */
 gshmem_status_t open_batch_post(struct network *n, struct pending *p,
                                 struct transport_request *request, const char *call);
 

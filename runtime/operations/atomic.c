@@ -47,7 +47,8 @@ static gshmem_status_t apply_remote(struct context *c, const struct location *t,
 {
     const size_t bytes = atomic_type_bytes(type);
     const bool small = !old && t->way == WAY_NETWORK && t->atomicity == ATOMICITY_CPU &&
-                       op != GSHMEM_AMO_COMPARE_SWAP && open_batch_takes(t->offset, bytes);
+                       op != GSHMEM_AMO_COMPARE_SWAP && network_opens_batches(job->network) &&
+                       open_batch_takes(t->offset, bytes);
 
     if (small && atomic_joins_batch(c, t->pe, t->segment, t->offset, op, type, operand, bytes))
         return GSHMEM_OK;

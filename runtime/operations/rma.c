@@ -45,7 +45,8 @@ static gshmem_status_t rma_send_put(struct context *c, struct transport_request 
 static gshmem_status_t put_remote(struct context *c, const struct location *t, const void *source,
                                 size_t bytes, bool nbi, const char *call)
 {
-    if (t->atomicity == ATOMICITY_CPU && open_batch_takes_put(source, t->offset, bytes))
+    if (t->atomicity == ATOMICITY_CPU && network_opens_batches(job->network) &&
+        open_batch_takes_put(source, t->offset, bytes))
         return open_batch_put(c->pending, t->pe, t->segment, t->offset, source, bytes, call);
     struct transport_request request = {
         .kind = TRANSPORT_PUT,
@@ -138,7 +139,7 @@ put_of_any_kind(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, 
         return last_error_status();
     if ((nbi || bytes <= TRANSPORT_COPIED) &&
         context_is_remote_heap(c, dest, bytes, pe, &world, &offset)) {
-        if (open_batch_takes_put(source, offset, bytes))
+        if (network_opens_batches(job->network) && open_batch_takes_put(source, offset, bytes))
             return open_batch_put(c->pending, world, SEGMENT_HEAP, offset, source, bytes, "put");
         return network_put_to_heap(c->pending, world, offset, source, bytes);
     }
