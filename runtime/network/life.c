@@ -10,6 +10,7 @@
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/count.h"
+#include "runtime/base/biased_lock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/job/job.h"
@@ -342,6 +343,8 @@ gshmem_status_t network_start(struct job *j)
 
     if (!n->config.below && settings_number(SETTING_CUDA_FLUSH) == CHOICE_CUDA_FLUSH_AUTO)
         j->flushes = false; /* no NIC writes to a GPU */
+    /* before there are proxies: while a process has one thread, this costs nothing */
+    n->batches_have_owners = network_takes_batches(n) && biased_lock_prepare();
     for (int i = 0; i < n->lanes && !status; i++)
         status = network_start_lane(n->lane[i]);
     return status;

@@ -20,6 +20,7 @@
 #include "runtime/network/keys.h"
 #include "transport/transport.h"
 
+struct gshmem_ctx;
 struct job;
 struct network;
 struct open_batch_table;
@@ -69,8 +70,11 @@ struct pending {
                              requests */
     bool internal; /* its requests are the library's own, for the counts */
     int landed_from; /* the PE of the request that was completed last */
-    /* Of contexts of the program, once they have had small operations: open_batches.h. */
+    /* Of contexts, which have a view: their open batches (open_batches.h), once they
+     * have had small operations; and where else this pointer is stored then. */
     _Atomic(struct open_batch_table *) batches;
+    _Atomic(struct open_batch_table *) *batches_copy;
+    const struct gshmem_ctx *view;
 };
 
 static inline bool pending_any(const struct pending *p)

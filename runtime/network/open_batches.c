@@ -4,26 +4,14 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/memory/map.h"
 #include "runtime/network/parts.h"
 
 enum {
     /* A thread that fills batches makes progress itself after so many bytes of them. It leaves them
      * in the transport's queue until then, which sends them with one call of the system. */
-    POSTED_BETWEEN_ROUNDS = 4 * OPEN_BATCH_BYTES / 8 * 7, /* four that are nearly full */
+    POSTED_BETWEEN_ROUNDS = 8 * OPEN_BATCH_BYTES / 8 * 7, /* eight that are nearly full */
 };
-
-/* The thread that has it needs some ns, unless it was preempted. */
-__attribute__((noinline)) void open_batch_wait_to_enter(struct open_batch *b)
-{
-    for (unsigned tries = 1; atomic_load_explicit(&b->locked, memory_order_relaxed) ||
-                             atomic_exchange_explicit(&b->locked, true, memory_order_acquire);
-         tries++) {
-        if (tries % 64)
-            clock_pause();
-        else
-            clock_yield();
-    }
-}
 
 /* ---- Lists ---- */
 
@@ -86,7 +74,7 @@ static void open_batch_landed(struct landing *l, gshmem_status_t status)
 
 union record_memory {
     union record_memory *next;
-    char bytes[OPEN_BATCH_BYTES];
+    char bytes[OPEN_BATCH_BYTES + sizeof(uint64_t)]; /* open_batch_next */
 };
 
 /* NULL: there is none, or as many batches are open as may be. */
@@ -111,26 +99,39 @@ static void records_give(struct network *n, union record_memory *m)
 
 /* ---- Posting, with the network's lock held ---- */
 
+static uint32_t batch_record_size(const struct open_batch *b)
+{
+    return BATCH_NUMBER_BYTES + b->kind.element;
+}
+
+/* Returns how many records it has. */
 static uint32_t close_batch(struct open_batch *b)
 {
-    open_batch_enter(b);
-    const uint32_t records = b->n;
-    b->n = 0;
-    open_batch_leave(b);
+    struct biased_thread *me = batch_enter(b);
+    const uint32_t records = (uint32_t)(b->fill - b->records) / batch_record_size(b);
+
+    b->fill = b->full = NULL;
+    open_batch_leave(b, me);
+    b->unowned -= records < b->unowned ? records : b->unowned;
     return records;
 }
 
 static void reopen_batch(struct open_batch *b, uint32_t records)
 {
-    open_batch_enter(b);
-    b->n = records;
-    open_batch_leave(b);
+    const uint32_t each = batch_record_size(b);
+    struct biased_thread *me = batch_enter(b);
+
+    b->fill = b->records + records * each;
+    b->full = b->records + OPEN_BATCH_BYTES / each * each;
+    open_batch_leave(b, me);
 }
 
-/* A program's operations are counted, and not the batch. */
-static void count_records(struct network *n, const struct transport_request *batch)
+/* The operations are counted, and not the batch. */
+static void count_records(struct network *n, const struct transport_request *batch, bool internal)
 {
-    const int kind = batch->each == TRANSPORT_PUT ? STATS_PUT : STATS_ATOMIC;
+    const enum stats_kind kind = internal                       ? STATS_INTERNAL
+                                 : batch->each == TRANSPORT_PUT ? STATS_PUT
+                                                                : STATS_ATOMIC;
 
     stats_add_operations(n->counts, kind, STATS_NETWORK, batch->element_bytes, batch->elements);
     stats_add_peer(n->counts, batch->pe, batch->elements, batch->elements * batch->element_bytes);
@@ -141,6 +142,7 @@ static void count_records(struct network *n, const struct transport_request *bat
  * with it the context: nothing of the batch is used any more. */
 static gshmem_status_t open_batch_hand_over(struct network *n, struct open_batch *b, unsigned flags)
 {
+    const bool internal = b->pending->internal;
     const uint32_t records = close_batch(b),
                    fences = atomic_load_explicit(&n->fences, memory_order_relaxed);
     union record_memory *memory = (union record_memory *)(void *)b->records;
@@ -182,7 +184,7 @@ static gshmem_status_t open_batch_hand_over(struct network *n, struct open_batch
         network_fail_flight(flight, status);
     } else {
         n->batched_bytes += request.bytes;
-        count_records(n, &request);
+        count_records(n, &request, internal);
     }
     return GSHMEM_OK;
 }
@@ -201,6 +203,7 @@ void open_batches_post_due(struct network *n)
     struct open_batch *b, *next;
 
     n->due_anew = false;
+    batches_disown(n, true);
     for (b = n->due; b; b = next) {
         next = b->next_due;
         open_batch_hand_over(n, b, 0);
@@ -211,6 +214,7 @@ void open_batches_post_all(struct network *n)
 {
     struct open_batch *b, *next;
 
+    batches_disown(n, false);
     for (b = n->open; b; b = next) {
         next = b->next;
         open_batch_hand_over(n, b, 0);
@@ -219,11 +223,11 @@ void open_batches_post_all(struct network *n)
 
 bool open_batches_are_free(const struct network *n)
 {
-    bool locked = false;
+    bool free = true;
 
     for (const struct open_batch *b = n->open; b; b = b->next)
-        locked |= atomic_load_explicit(&b->locked, memory_order_relaxed);
-    return !locked;
+        free &= biased_lock_is_free(&b->lock);
+    return free;
 }
 
 void open_batches_end(struct network *n)
@@ -243,6 +247,7 @@ void open_batches_end(struct network *n)
         n->spare_records = m->next;
         free(m);
     }
+    biased_threads_free(&n->batch_owners);
     free(n->open_to);
     n->open_to = NULL;
 }
@@ -263,16 +268,15 @@ static struct open_batch *open_batch_make(struct network *n, struct pending *p, 
         if (!(table = calloc(1, sizeof *table + pes * sizeof table->of[0])))
             return NULL;
         table->n_pes = n->config.n_pes;
-        /* release, and below: pair with the acquires in open_batch_add */
+        /* release, and below: pair with the acquires in open_batch_of */
         atomic_store_explicit(&p->batches, table, memory_order_release);
+        atomic_store_explicit(p->batches_copy, table, memory_order_release);
     }
     if ((b = atomic_load_explicit(&table->of[pe], memory_order_relaxed)) ||
-        !(b = calloc(1, sizeof *b)))
+        !(b = aligned_alloc(_Alignof(struct open_batch), sizeof *b)))
         return b;
-    b->network = n;
-    b->pending = p;
-    b->pe = pe;
-    b->landing.landed = open_batch_landed;
+    *b = (struct open_batch){
+        .network = n, .pending = p, .pe = pe, .landing = {.landed = open_batch_landed}};
     atomic_store_explicit(&table->of[pe], b, memory_order_release);
     return b;
 }
@@ -280,6 +284,23 @@ static struct open_batch *open_batch_make(struct network *n, struct pending *p, 
 static union batch_kind kind_of_request(const struct transport_request *r, size_t bytes)
 {
     return batch_kind_of(r->kind, r->segment, r->amo, r->type, r->offset, bytes);
+}
+
+/* What the shortest path compares with, if the element is in the heap. A view without a heap makes
+ * each call take the long path, where it is checked; so does a put whose source may be memory of a
+ * device. */
+static void batch_name_call(struct open_batch *b, const struct transport_request *r, size_t bytes)
+{
+    const struct gshmem_ctx *view = b->pending->view;
+    const bool put = r->kind == TRANSPORT_PUT;
+    const uint64_t elements = (view->heap.bytes - b->kind.rest) / bytes;
+
+    b->shift = (uint8_t)__builtin_ctzll(bytes);
+    b->call = put ? open_batch_call_of_put(bytes) : open_batch_call_of_update(r->amo, r->type);
+    b->object = view->heap.base + b->kind.rest;
+    b->last = elements - 1 < UINT32_MAX ? elements - 1 : UINT32_MAX;
+    if (r->segment != SEGMENT_HEAP || !view->heap.bytes || (put && b->network->config.device))
+        b->call = UINT64_MAX; /* that of no call */
 }
 
 /* With the network's lock held, while something is in flight to the PE: begins a batch with this
@@ -297,11 +318,15 @@ static bool open_batch_begin(struct network *n, struct open_batch *b,
     }
     b->records = memory->bytes;
     b->epoch = atomic_load_explicit(&n->fences, memory_order_relaxed);
-    open_batch_enter(b);
+    struct biased_thread *me = batch_enter(b);
     b->kind = kind_of_request(r, bytes);
-    b->most = OPEN_BATCH_BYTES / (BATCH_NUMBER_BYTES + (uint32_t)bytes);
+    batch_name_call(b, r, bytes);
+    b->fill = b->records;
+    b->full = b->records + OPEN_BATCH_BYTES / batch_record_size(b) * batch_record_size(b);
     open_batch_write(b, r->offset, value, bytes);
-    open_batch_leave(b);
+    if (!me)
+        batch_own(n, b);
+    open_batch_leave(b, me);
     list_open(n, b);
     return true;
 }
@@ -332,6 +357,7 @@ static gshmem_status_t open_batch_try(struct network *n, void *of)
 
     if (!s->b->flight)
         return GSHMEM_OK;
+    batch_disown(s->b);
     s->is_record = open_batch_join(s->b, s->request, s->value, s->bytes);
     if (!s->is_record && !(status = open_batch_hand_over(n, s->b, TRANSPORT_MORE)))
         s->posted = true;
@@ -361,8 +387,6 @@ gshmem_status_t open_batch_post(struct network *n, struct pending *p,
 
     if (status)
         return status;
-    if (!network_opens_batches(n))
-        return network_post(n, p, request, call);
     network_enter(n);
     if (!(s.b = open_batch_make(n, p, request->pe)))
         return network_post_held(n, p, request, NULL, call);

@@ -43,6 +43,8 @@ struct network {
     uint32_t open_batches;              /* and how many are */
     uint64_t batched_bytes;             /* posted since a thread that fills them made progress */
     bool due_anew;                      /* since it was attempted to post those that are due */
+    struct biased_thread *batch_owners; /* threads that have owned batches */
+    bool batches_have_owners;           /* biased_lock_prepare */
     struct transport_request to_heap; /* a put into a heap, with the fields that are the same for
                                          all */
     _Atomic(struct errand *) idle_errand;
@@ -132,6 +134,19 @@ void open_batches_post_all(struct network *n);
 bool open_batches_are_free(const struct network *n);
 /* Ends those that are open: the network ends. */
 void open_batches_end(struct network *n);
+
+/* ---- batch_owners.c, with the lock held ---- */
+
+struct biased_thread;
+struct open_batch;
+/* From now on no other thread owns it. */
+void batch_disown(struct open_batch *b);
+/* The same of all that are open, or of those that are due. */
+void batches_disown(struct network *n, bool due);
+/* Enters it in any case, for open_batch_leave: no other thread owns it any more. */
+struct biased_thread *batch_enter(struct open_batch *b);
+/* By a thread that has entered it without being its owner: it owns it from now on, if it may. */
+void batch_own(struct network *n, struct open_batch *b);
 
 /* ---- requests_shown.c ---- */
 

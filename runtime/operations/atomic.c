@@ -47,7 +47,8 @@ static gshmem_status_t apply_remote(struct context *c, const struct location *t,
 {
     const size_t bytes = atomic_type_bytes(type);
     const bool small = !old && t->way == WAY_NETWORK && t->atomicity == ATOMICITY_CPU &&
-                       op != GSHMEM_AMO_COMPARE_SWAP && open_batch_takes(t->offset, bytes);
+                       op != GSHMEM_AMO_COMPARE_SWAP && network_opens_batches(job->network) &&
+                       open_batch_takes(t->offset, bytes);
 
     if (small && atomic_joins_batch(c, t->pe, t->segment, t->offset, op, type, operand, bytes))
         return GSHMEM_OK;
@@ -154,24 +155,6 @@ static inline gshmem_status_t atomic_begin(gshmem_ctx_t ctx, enum gshmem_amo op,
     return context_resolve(*c, target, bytes, pe, atomic_names[op], there);
 }
 
-/* The common case of an update of an object in the heap of another node, while a batch is open.
- * False: it is another case, or there is something wrong. */
-static inline bool atomic_is_record(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
-                                    uint64_t operand, int pe)
-{
-    const size_t bytes = atomic_type_bytes(type);
-    uint64_t offset;
-    int world;
-
-    if (!job || ctx == GSHMEM_CTX_INVALID || (unsigned)op >= GSHMEM_AMO_COUNT || !bytes ||
-        (uintptr_t)target & (bytes - 1))
-        return false;
-    struct context *c = context_find(ctx, NULL);
-    return context_is_remote_heap(c, target, bytes, pe, &world, &offset) &&
-           open_batch_takes(offset, bytes) &&
-           atomic_joins_batch(c, world, SEGMENT_HEAP, offset, op, type, operand, bytes);
-}
-
 /* GSHMEM_CHECK=races. */
 static gshmem_status_t atomic_followed(struct context *c, const struct location *there,
                                        enum gshmem_amo op, int type, uint64_t operand,
@@ -202,13 +185,33 @@ atomic_of_any_kind(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
     return operations_atomic_apply(c, &there, op, type, operand, compare, old);
 }
 
-/* A batch's first operation was checked, and its records are the same operation. */
+__attribute__((noinline)) static gshmem_status_t update_of_any_kind(gshmem_ctx_t ctx,
+                                                                    enum gshmem_amo op, int type,
+                                                                    void *target, uint64_t operand,
+                                                                    int pe)
+{
+    if (open_batch_share_update(context_batch(ctx, pe), op, type, target, operand))
+        return GSHMEM_OK;
+    return atomic_of_any_kind(ctx, op, type, target, operand, 0, NULL, pe);
+}
+
+/* The common case of an update of an object in the heap of another node: a batch is open. Nothing
+ * here is a call, and all arguments stay in registers. */
+__attribute__((noinline)) static gshmem_status_t atomic_update(gshmem_ctx_t ctx, enum gshmem_amo op,
+                                                               int type, void *target,
+                                                               uint64_t operand, int pe)
+{
+    if (GSHMEM_LIKELY(open_batch_add_update(context_batch(ctx, pe), op, type, target, operand)))
+        return GSHMEM_OK;
+    return update_of_any_kind(ctx, op, type, target, operand, pe);
+}
+
 gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
                                    uint64_t operand, uint64_t compare, uint64_t *old, int pe)
 {
-    if (!old && atomic_is_record(ctx, op, type, target, operand, pe))
-        return GSHMEM_OK;
-    return atomic_of_any_kind(ctx, op, type, target, operand, compare, old, pe);
+    if (old || op == GSHMEM_AMO_COMPARE_SWAP)
+        return atomic_of_any_kind(ctx, op, type, target, operand, compare, old, pe);
+    return atomic_update(ctx, op, type, target, operand, pe);
 }
 
 /* ---- Old values that come later ---- */

@@ -45,7 +45,8 @@ static gshmem_status_t rma_send_put(struct context *c, struct transport_request 
 static gshmem_status_t put_remote(struct context *c, const struct location *t, const void *source,
                                 size_t bytes, bool nbi, const char *call)
 {
-    if (t->atomicity == ATOMICITY_CPU && open_batch_takes_put(source, t->offset, bytes))
+    if (t->atomicity == ATOMICITY_CPU && network_opens_batches(job->network) &&
+        open_batch_takes_put(source, t->offset, bytes))
         return open_batch_put(c->pending, t->pe, t->segment, t->offset, source, bytes, call);
     struct transport_request request = {
         .kind = TRANSPORT_PUT,
@@ -125,22 +126,34 @@ put_anywhere(struct context *c, void *dest, const void *source, size_t bytes, in
     return copy_here(c, STATS_PUT, &t, t.at, source, bytes);
 }
 
-gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
-                                int pe, int nbi)
+__attribute__((noinline)) static gshmem_status_t
+put_of_any_kind(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes, int pe, bool nbi)
 {
-    struct context *c = context_find(ctx, "put");
+    struct context *c;
     uint64_t offset;
     int world;
 
-    if (!c || rma_check_local(source, bytes, "source", "put"))
+    if (open_batch_share_put(context_batch(ctx, pe), dest, source, bytes))
+        return GSHMEM_OK;
+    if (!(c = context_find(ctx, "put")) || rma_check_local(source, bytes, "source", "put"))
         return last_error_status();
     if ((nbi || bytes <= TRANSPORT_COPIED) &&
         context_is_remote_heap(c, dest, bytes, pe, &world, &offset)) {
-        if (open_batch_takes_put(source, offset, bytes))
+        if (network_opens_batches(job->network) && open_batch_takes_put(source, offset, bytes))
             return open_batch_put(c->pending, world, SEGMENT_HEAP, offset, source, bytes, "put");
         return network_put_to_heap(c->pending, world, offset, source, bytes);
     }
     return put_anywhere(c, dest, source, bytes, pe, nbi);
+}
+
+/* The common case of a small put into the heap of another node is one while a batch is open, and
+ * nothing here is a call. */
+gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
+                                int pe, int nbi)
+{
+    if (open_batch_add_put(context_batch(ctx, pe), dest, source, bytes))
+        return GSHMEM_OK;
+    return put_of_any_kind(ctx, dest, source, bytes, pe, nbi);
 }
 
 gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,

@@ -11,15 +11,15 @@
 #include "runtime/memory/checked.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
-#include "runtime/network/open_batches.h"
 #include "runtime/teams/queue_pairs.h"
 #include "runtime/teams/team.h"
 #include "runtime/teams/observer.h"
 
 /* Programs have their addresses, from before there is a job (gshmem/context.h). */
-static struct context default_context, no_context;
+struct context context_default;
+static struct context no_context;
 
-struct gshmem_ctx *const gshmem_ctx_default = &default_context.view;
+struct gshmem_ctx *const gshmem_ctx_default = &context_default.view;
 struct gshmem_ctx *const gshmem_ctx_none = &no_context.view;
 
 gshmem_status_t context_start(struct job *j)
@@ -29,20 +29,22 @@ gshmem_status_t context_start(struct job *j)
 
     if (!pending)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for the default context");
-    default_context =
+    context_default =
         (struct context){.view = j->team[GSHMEM_TEAM_WORLD]->view, .pending = pending};
+    pending->view = &context_default.view;
+    pending->batches_copy = &context_default.batches;
     return GSHMEM_OK;
 }
 
 struct pending *context_default_pending(void)
 {
-    return default_context.pending;
+    return context_default.pending;
 }
 
 void context_serve_kernels(struct kernel_context *k, const struct gshmem_device_ctx *view)
 {
-    default_context.kernel = k;
-    default_context.view.device = view;
+    context_default.kernel = k;
+    context_default.view.device = view;
 }
 
 struct own_context {
@@ -51,14 +53,17 @@ struct own_context {
 };
 
 /* A handle is the context's address, also in kernels. */
-static struct context *new_context(struct job *j, const struct gshmem_ctx *view)
+static struct context *new_context(struct job *j, const struct team *team)
 {
     struct own_context *c = j->device->ops->allocate(j->device, DEVICE_MEMORY_SHARED, sizeof *c);
 
     if (!c)
         return NULL;
-    c->context.view = *view;
+    c->context.view = team->view;
+    c->context.members = team == j->team[GSHMEM_TEAM_WORLD] ? NULL : team->members;
     c->context.pending = &c->pending;
+    c->pending.view = &c->context.view;
+    c->pending.batches_copy = &c->context.batches;
     return &c->context;
 }
 
@@ -83,8 +88,8 @@ static struct pending *volatile parents_pending;
 
 void context_leave_parent(struct job *j)
 {
-    parents_pending = default_context.pending;
-    default_context = (struct context){.view = {.n_pes = 0}};
+    parents_pending = context_default.pending;
+    context_default = (struct context){.view = {.n_pes = 0}};
     /* a child has no mapping of memory that a GPU's driver has pinned */
     for (struct context *c = j->device->ops == &device_host ? j->contexts : NULL; c; c = c->next)
         c->view.n_pes = 0;
@@ -92,9 +97,9 @@ void context_leave_parent(struct job *j)
 
 void context_stop(struct job *j)
 {
-    struct pending *pending = default_context.pending;
+    struct pending *pending = context_default.pending;
 
-    default_context = (struct context){.view = {.n_pes = 0}};
+    context_default = (struct context){.view = {.n_pes = 0}};
     if (pending) {
         open_batches_free(pending);
         j->device->ops->release(j->device, DEVICE_MEMORY_SHARED, pending);
@@ -107,7 +112,7 @@ void context_stop(struct job *j)
 
 gshmem_status_t context_quiet_all(struct job *j, const char *call)
 {
-    gshmem_status_t status = context_quiet(&default_context, call, true);
+    gshmem_status_t status = context_quiet(&context_default, call, true);
 
     for (struct context *c = j->contexts; c; c = c->next) {
         gshmem_status_t one = context_quiet(c, call, true);
@@ -315,7 +320,7 @@ static gshmem_status_t context_create(gshmem_team_t handle, long options, gshmem
     if (options & ~known)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s: options %#lx has bits that are no GSHMEM_CTX_… option", call, options);
-    struct context *c = new_context(job, &team->view);
+    struct context *c = new_context(job, team);
     if (!c)
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
     c->view.options = (uint32_t)options;

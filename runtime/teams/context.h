@@ -9,6 +9,7 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
+#include "runtime/network/open_batches.h"
 #include "runtime/races/races.h"
 #include "runtime/stats/stats.h"
 #include "runtime/teams/observer.h"
@@ -21,7 +22,12 @@ struct context {
                                 see */
     struct kernel_context *kernel; /* its channels; NULL where there are no kernels */
     struct context *next;   /* in the job's list */
+    const int *members;     /* [PE]: its number in the job; NULL: the same */
+    _Atomic(struct open_batch_table *) batches; /* pending->batches, one load nearer */
 };
+
+/* gshmem_ctx_default, without a load. */
+extern __attribute__((visibility("hidden"))) struct context context_default;
 
 /* In a child of fork: from now on no operation finds a PE mapped. */
 void context_leave_parent(struct job *j);
@@ -65,6 +71,18 @@ static inline bool context_is_remote_heap(const struct context *c, const void *m
         return false;
     *world = job->team[ctx->team]->members[pe];
     return true;
+}
+
+/* The open batch of a handle to that PE of its team; NULL: there is none, or something is wrong. */
+static inline struct open_batch *context_batch(gshmem_ctx_t handle, int pe)
+{
+    const struct context *c = &context_default;
+
+    if (handle != GSHMEM_CTX_DEFAULT)
+        c = (const struct context *)gshmem_ctx_resolve(handle);
+    if (GSHMEM_UNLIKELY((unsigned)pe >= (unsigned)c->view.n_pes))
+        return NULL;
+    return open_batch_of(&c->batches, c->members ? c->members[pe] : pe);
 }
 
 static inline gshmem_status_t context_resolve(struct context *c, const void *mine, size_t bytes,

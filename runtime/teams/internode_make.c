@@ -74,6 +74,8 @@ static void internode_free(struct internode *f)
     free(f->away);
     free(f->context);
     free(f->fetched.slots);
+    if (!pending_any(&f->moving)) /* as it may after a failure */
+        open_batches_free(&f->moving);
     free(f);
 }
 
@@ -151,9 +153,12 @@ gshmem_ctx_t internode_context(const struct group *g)
 {
     struct context *c = g->internode->context;
 
-    if (!c->view.n_pes)
+    if (!c->view.n_pes) {
         *c = (struct context){.view = job->team[GSHMEM_TEAM_WORLD]->view,
                               .pending = &g->internode->moving};
+        c->pending->view = &c->view;
+        c->pending->batches_copy = &c->batches;
+    }
     return &c->view;
 }
 

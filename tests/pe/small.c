@@ -263,16 +263,45 @@ static void of_a_session(void)
     barrier();
 }
 
+/* A context whose PEs have other numbers than those of the job. */
+static void of_a_team(void)
+{
+    const int first = n > 1, members = n - first;
+    gshmem_team_t team;
+    gshmem_ctx_t ctx;
+
+    *shared = 0;
+    barrier();
+    CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, first, 1, members, NULL, 0, &team));
+    if (me >= first) {
+        CHECK_OK(gshmem_team_create_ctx(team, 0, &ctx));
+        for (int i = 0; i < 1000 * members; i++)
+            CHECK_OK(gshmem_ctx_long_atomic_inc(ctx, shared, i % members));
+        CHECK_OK(gshmem_ctx_destroy(ctx));
+    }
+    barrier();
+    CHECK_EQ(*shared, me >= first ? 1000 * members : 0);
+    if (me >= first)
+        CHECK_OK(gshmem_team_destroy(team));
+    barrier();
+}
+
+/* Each has a context of its own, whose batches it owns while the others' quiets post them; and they
+ * share the default one. */
 static void *one_thread(void *argument)
 {
     const int thread = (int)(intptr_t)argument;
+    gshmem_ctx_t ctx;
 
+    CHECK_OK(gshmem_ctx_create(0, &ctx));
     for (int i = 0; i < OPERATIONS; i++) {
-        CHECK_OK(gshmem_long_atomic_add(shared, 1, i % n));
+        CHECK_OK(gshmem_ctx_long_atomic_add(i / 100 % 2 ? ctx : GSHMEM_CTX_DEFAULT, shared, 1,
+                                            i % n));
         CHECK_OK(gshmem_uint64_p(&lanes[me].values[thread], (uint64_t)i, (i + 1) % n));
         if (i % 500 == 0)
             CHECK_OK(gshmem_quiet());
     }
+    CHECK_OK(gshmem_ctx_destroy(ctx));
     return NULL;
 }
 
@@ -321,6 +350,7 @@ int main(int argc, char **argv)
     for (uint64_t round = 1; round <= 60; round++)
         no_call_follows(round % 4 ? (unsigned)round % 4 : random_below(3000), round);
     of_contexts();
+    of_a_team();
     of_a_session();
     if (level == GSHMEM_THREAD_MULTIPLE)
         of_threads();
