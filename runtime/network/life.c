@@ -352,17 +352,29 @@ bool network_is_needed(const struct network *n)
     return n->remote != NULL;
 }
 
-/* Sends this PE's last responses to PEs that may still wait for them. */
-static void send_last(struct network *n)
+/* One round of a lane's last responses. false: there are none, or they cannot be sent. */
+static bool send_last_of(struct network *n, int *events)
 {
-    uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
+    return n->remote && transport_busy(n->remote) && !n->remote->ops->progress(n->remote, events);
+}
 
-    while (transport_busy(n->remote) && clock_ns() < end) {
-        int events;
-        if (n->remote->ops->progress(n->remote, &events))
-            break;
-        if (!events)
-            network_sleep_lane(n, 1000000);
+/* Sends this PE's last responses to PEs that may still wait for them: those of all lanes at the same
+ * time. stopped: the lanes whose proxies have made progress until now. */
+static void send_last(struct network *n, const bool *stopped)
+{
+    const uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
+    bool busy = true;
+
+    while (busy && clock_ns() < end) {
+        int all = 0;
+        busy = false;
+        for (int i = 0; i < n->lanes; i++) {
+            int events = 0;
+            busy |= stopped[i] && send_last_of(n->lane[i], &events);
+            all += events;
+        }
+        if (busy && !all)
+            network_sleep(n, 1000000);
     }
 }
 
@@ -390,30 +402,35 @@ bool network_can_enter(struct job *j)
     return can;
 }
 
-static void network_rest_lane(struct network *n)
+/* Whether its proxy has something to send. */
+static bool network_sends(struct network *n)
 {
-    uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
-    bool busy = n->remote;
-
-    if (!network_has_proxy(n))
-        return;
-    while (busy && clock_ns() < end) {
-        mutex_take(&n->lock);
-        open_batches_post_all(n);
-        busy = n->open || transport_busy(n->remote);
-        mutex_give(&n->lock);
-        if (busy) /* the proxy sends */
-            clock_sleep(CLOCK_MS);
-    }
-    proxy_end_thread(&n->proxy);
+    if (!n->remote || !network_has_proxy(n))
+        return false;
+    mutex_take(&n->lock);
+    open_batches_post_all(n);
+    const bool busy = n->open || transport_busy(n->remote);
+    mutex_give(&n->lock);
+    return busy;
 }
 
 void network_rest(struct job *j)
 {
+    const uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
     struct network *n = j->network;
+    bool busy = n;
 
-    for (int i = 0; n && i < n->lanes; i++)
-        network_rest_lane(n->lane[i]);
+    while (busy && clock_ns() < end) {
+        busy = false;
+        for (int i = 0; i < n->lanes; i++)
+            busy |= network_sends(n->lane[i]);
+        if (busy)
+            clock_sleep(CLOCK_MS);
+    }
+    for (int i = 0; n && i < n->lanes; i++) {
+        if (network_has_proxy(n->lane[i]))
+            proxy_end_thread(&n->lane[i]->proxy);
+    }
 }
 
 static void network_fail_lane(struct network *n)
@@ -447,15 +464,14 @@ void network_leave_parent(struct job *j)
     }
 }
 
-/* Ends the proxy, and sends what is left. */
-static void network_stop_proxy(struct network *n)
+/* false: there was none. */
+static bool network_stop_proxy(struct network *n)
 {
     if (!network_has_proxy(n))
-        return;
+        return false;
     proxy_stop(&n->proxy);
     network_raise(n);
-    if (n->remote)
-        send_last(n);
+    return true;
 }
 
 static void network_close(struct network *n)
@@ -485,11 +501,13 @@ static void network_close(struct network *n)
 void network_stop(struct job *j)
 {
     struct network *n = j->network;
+    bool stopped[LANES_MOST];
 
     if (!n)
         return;
     for (int i = n->lanes - 1; i >= 0; i--)
-        network_stop_proxy(n->lane[i]);
+        stopped[i] = network_stop_proxy(n->lane[i]);
+    send_last(n, stopped);
     for (int i = n->lanes - 1; i >= 0; i--)
         network_close(n->lane[i]);
     j->network = NULL;

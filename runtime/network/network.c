@@ -28,6 +28,7 @@
 
 enum {
     LET_IN_NS = 100 * 1000,
+    SLEEPING_NS = 50 * 1000, /* between two rounds of a lane whose proxy sleeps */
 };
 
 /* The blob that a PE has published, with the lock held, under which the bootstrap is not asked.
@@ -130,13 +131,18 @@ static inline bool network_is_wanted(const struct network *n)
     return GSHMEM_UNLIKELY(atomic_load_explicit(&n->wanted, memory_order_relaxed));
 }
 
+bool network_ask(struct network *n)
+{
+    return network_is_wanted(n) && ask_of_wanted(n);
+}
+
 bool network_round(struct network *n)
 {
     mutex_take(&n->lock);
     bool some = drive(n);
+    some |= n->source && n->source->restless;
     mutex_give(&n->lock);
-    if (network_is_wanted(n))
-        some |= ask_of_wanted(n);
+    some |= network_ask(n);
     if (atomic_load_explicit(&n->at_the_door, memory_order_relaxed))
         let_in(n);
     return some;
@@ -149,7 +155,7 @@ static inline bool network_drive_held(struct network *n, bool waits)
         open_batches_post_all(n);
     bool some = drive(n);
     mutex_give(&n->lock);
-    return network_is_wanted(n) ? ask_of_wanted(n) || some : some;
+    return network_ask(n) || some;
 }
 
 /* The thread that holds the lock makes progress for all. */
@@ -158,15 +164,28 @@ bool network_try_round(struct network *n)
     return mutex_try(&n->lock) && network_drive_held(n, false);
 }
 
-/* The further lanes of a thread that waits: those whose proxies sleep, or have no CPU. */
+bool network_drive_sleeping(struct network *n, uint64_t now)
+{
+    /* relaxed, both: two threads may make a round each */
+    if (now - atomic_load_explicit(&n->helped, memory_order_relaxed) < SLEEPING_NS)
+        return false;
+    atomic_store_explicit(&n->helped, now, memory_order_relaxed);
+    return network_try_round(n);
+}
+
+/* The further lanes of a thread that waits: those whose proxies have no CPU, and now and then those
+ * whose proxies sleep. */
 static __attribute__((noinline)) bool drive_lanes(struct network *n)
 {
     const uint64_t now = clock_ns();
     bool some = false;
 
     for (int i = 1; i < n->lanes; i++) {
-        if (network_has_proxy(n->lane[i]) && !proxy_is_at_it(&n->lane[i]->proxy, now))
-            some |= network_try_round(n->lane[i]);
+        struct network *lane = n->lane[i];
+        if (!network_has_proxy(lane) || proxy_is_at_it(&lane->proxy, now))
+            continue;
+        some |= proxy_sleeps(&lane->proxy) ? network_drive_sleeping(lane, now)
+                                           : network_try_round(lane);
     }
     return some;
 }
@@ -193,7 +212,12 @@ void network_drive_on(struct network *n)
     if (!network_has_proxy(n))
         return;
     proxy_stand_aside(&n->proxy);
-    network_try_round(n);
+    if (!mutex_try(&n->lock))
+        return;
+    drive(n);
+    mutex_give(&n->lock);
+    if (network_is_wanted(n))
+        proxy_wake(&n->proxy); /* to ask, since the launcher may be slow */
 }
 
 static bool arm_lane(struct network *n)
@@ -215,14 +239,6 @@ bool network_arm(struct network *n)
     return some;
 }
 
-void network_sleep_lane(struct network *n, uint64_t ns)
-{
-    struct pollfd arrival = {.fd = network_wait_fd(n), .events = POLLIN};
-
-    if (!arm_lane(n))
-        system_poll(&arrival, 1, (int64_t)ns);
-}
-
 void network_sleep(struct network *n, uint64_t ns)
 {
     struct pollfd arrival[LANES_MOST];
@@ -240,6 +256,7 @@ int network_wait_fd(const struct network *n)
 
 const struct proxy_work network_proxy_work = {
     .round = network_round,
+    .ask = network_ask,
     .wait_fd = network_wait_fd,
     .fall_asleep = network_fall_asleep,
     .wake_up = network_wake_up,

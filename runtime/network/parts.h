@@ -59,6 +59,7 @@ struct network {
     bool *notified;           /* [PE]: the transport has been asked to pass on this PE's failure */
     uint32_t losses_notified; /* how many failures there were then */
     uint64_t looked;      /* ns, when the proxy last tested whether the next PE of the node lives */
+    _Atomic uint64_t helped; /* ns, when a waiting thread last made a round while the proxy slept */
     struct proxy proxy;
     struct network_source *source; /* of requests of kernels; NULL while there are none */
     /* lanes.h. Functions of network.h take lane 0, except those that a proxy and a source call. */
@@ -76,8 +77,6 @@ void network_be_notified(void *context, int from, int pe);
 /* With the lock held, and without a wait: whether that PE is known to run the same program. */
 bool network_runs_same(struct network *n, int pe);
 void network_wait_to_enter(struct network *n);
-/* Sleeps until something arrives at this lane, at most for that time. */
-void network_sleep_lane(struct network *n, uint64_t ns);
 
 /* Takes the lock, also from a proxy that makes progress without a pause. */
 static inline void network_enter(struct network *n)
@@ -88,7 +87,10 @@ static inline void network_enter(struct network *n)
 
 /* network_round, if no other thread has the lock: its holder makes progress for all. */
 bool network_try_round(struct network *n);
-/* The same for a thread that does not wait: the proxy stands aside. */
+/* The same for a lane whose proxy sleeps: a round now and then. What arrives wakes the proxy, and so
+ * does a command, except one of a GPU or of PTX. now: the clock. */
+bool network_drive_sleeping(struct network *n, uint64_t now);
+/* A round by a thread that does not wait: the proxy stands aside. The bootstrap is not asked. */
 void network_drive_on(struct network *n);
 /* Sends what was held back: now, also where another thread has the lock, which may only post. */
 void network_send(struct network *n);

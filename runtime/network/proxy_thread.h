@@ -20,6 +20,7 @@
 struct network;
 struct proxy_work {
     bool (*round)(struct network *n); /* one round of progress; whether anything happened */
+    bool (*ask)(struct network *n);   /* what a round does at its end, for rounds of other threads */
     int (*wait_fd)(const struct network *n);
     bool (*fall_asleep)(struct network *n); /* false: there is work after all */
     void (*wake_up)(struct network *n);
@@ -72,6 +73,11 @@ static inline void proxy_stand_aside(struct proxy *p)
     atomic_fetch_add(&p->drives, 1);
     if (atomic_load(&p->watching) && atomic_exchange(&p->watching, false))
         proxy_wake(p);
+}
+
+static inline bool proxy_sleeps(const struct proxy *p)
+{
+    return atomic_load_explicit(&p->watching, memory_order_relaxed);
 }
 
 /* Whether the proxy makes progress right now: it may be asleep, or wait for a CPU. */
