@@ -28,7 +28,10 @@
 
 enum {
     LET_IN_NS = 100 * 1000,
-    SLEEPING_NS = 50 * 1000, /* between two rounds of a lane whose proxy sleeps */
+    /* Of a further lane, by threads that wait: after so many rounds in vain the next are so far
+     * apart. */
+    VAIN_MOST = 64,
+    RARELY_NS = 50 * 1000,
 };
 
 /* The blob that a PE has published, with the lock held, under which the bootstrap is not asked.
@@ -164,29 +167,37 @@ bool network_try_round(struct network *n)
     return mutex_try(&n->lock) && network_drive_held(n, false);
 }
 
-bool network_drive_sleeping(struct network *n, uint64_t now)
+bool network_pending(const struct network *n)
 {
-    /* relaxed, both: two threads may make a round each */
-    if (now - atomic_load_explicit(&n->helped, memory_order_relaxed) < SLEEPING_NS)
-        return false;
-    atomic_store_explicit(&n->helped, now, memory_order_relaxed);
-    return network_try_round(n);
+    /* acquire: pairs with the release in proxy_serve_kernels, before which there is no source */
+    return atomic_load_explicit(&n->proxy.kernels, memory_order_acquire) &&
+           atomic_load_explicit(&n->source->pending, memory_order_relaxed);
 }
 
-/* The further lanes of a thread that waits: those whose proxies have no CPU, and now and then those
- * whose proxies sleep. */
+/* Relaxed, all of them: that two threads make a round where one was due does no harm. */
+bool network_drive_further(struct network *n, uint64_t now)
+{
+    const uint32_t vain = atomic_load_explicit(&n->vain, memory_order_relaxed);
+
+    if (!network_has_proxy(n) || proxy_is_at_it(&n->proxy, now))
+        return false;
+    if (vain >= VAIN_MOST && !network_pending(n) &&
+        now - atomic_load_explicit(&n->helped, memory_order_relaxed) < RARELY_NS)
+        return false;
+    const bool some = network_try_round(n);
+    atomic_store_explicit(&n->helped, now, memory_order_relaxed);
+    if (some || vain < VAIN_MOST)
+        atomic_store_explicit(&n->vain, some ? 0 : vain + 1, memory_order_relaxed);
+    return some;
+}
+
 static __attribute__((noinline)) bool drive_lanes(struct network *n)
 {
     const uint64_t now = clock_ns();
     bool some = false;
 
-    for (int i = 1; i < n->lanes; i++) {
-        struct network *lane = n->lane[i];
-        if (!network_has_proxy(lane) || proxy_is_at_it(&lane->proxy, now))
-            continue;
-        some |= proxy_sleeps(&lane->proxy) ? network_drive_sleeping(lane, now)
-                                           : network_try_round(lane);
-    }
+    for (int i = 1; i < n->lanes; i++)
+        some |= network_drive_further(n->lane[i], now);
     return some;
 }
 

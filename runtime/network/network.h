@@ -217,6 +217,8 @@ struct network_source {
     /* Set by take: something waits for another lane, which does not wake this one's proxy, so that
      * the proxy goes on. A thread that waits may sleep. */
     bool restless;
+    /* Set by take and publish: something that was posted is not complete. */
+    _Atomic bool pending;
 };
 
 /* How many lanes there are (lanes.h), and one of them. Each serves a source of its own. */

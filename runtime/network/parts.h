@@ -59,7 +59,8 @@ struct network {
     bool *notified;           /* [PE]: the transport has been asked to pass on this PE's failure */
     uint32_t losses_notified; /* how many failures there were then */
     uint64_t looked;      /* ns, when the proxy last tested whether the next PE of the node lives */
-    _Atomic uint64_t helped; /* ns, when a waiting thread last made a round while the proxy slept */
+    _Atomic uint64_t helped; /* of a further lane: ns, when a waiting thread last made a round, */
+    _Atomic uint32_t vain;   /* and the rounds in vain since one that was not */
     struct proxy proxy;
     struct network_source *source; /* of requests of kernels; NULL while there are none */
     /* lanes.h. Functions of network.h take lane 0, except those that a proxy and a source call. */
@@ -87,9 +88,12 @@ static inline void network_enter(struct network *n)
 
 /* network_round, if no other thread has the lock: its holder makes progress for all. */
 bool network_try_round(struct network *n);
-/* The same for a lane whose proxy sleeps: a round now and then. What arrives wakes the proxy, and so
- * does a command, except one of a GPU or of PTX. now: the clock. */
-bool network_drive_sleeping(struct network *n, uint64_t now);
+/* The same for a thread that waits, and a further lane: if its proxy does not make progress, and the
+ * lane has something to do, as far as can be known. Otherwise now and then: what arrives wakes a
+ * proxy that sleeps, and so does a command, except one of a GPU or of PTX. now: the clock. */
+bool network_drive_further(struct network *n, uint64_t now);
+/* Whether something that its source has posted is not complete. */
+bool network_pending(const struct network *n);
 /* A round by a thread that does not wait: the proxy stands aside. The bootstrap is not asked. */
 void network_drive_on(struct network *n);
 /* Sends what was held back: now, also where another thread has the lock, which may only post. */

@@ -75,11 +75,6 @@ static inline void proxy_stand_aside(struct proxy *p)
         proxy_wake(p);
 }
 
-static inline bool proxy_sleeps(const struct proxy *p)
-{
-    return atomic_load_explicit(&p->watching, memory_order_relaxed);
-}
-
 /* Whether the proxy makes progress right now: it may be asleep, or wait for a CPU. */
 static inline bool proxy_is_at_it(const struct proxy *p, uint64_t now)
 {

@@ -75,6 +75,11 @@ static inline bool channel_waits_for_lane(const struct proxy_channel *c)
 {
     return c->crossing.waits;
 }
+/* Whether a command that was taken is not complete, as of the last channel_publish. */
+static inline bool channel_pending(const struct proxy_channel *c)
+{
+    return c->finished != c->taken;
+}
 /* Publishes to kernels how far commands are complete, if that has changed. */
 void channel_publish(struct proxy_channel *c);
 /* The position before which the sources of all puts may be reused. Answers the commands that have

@@ -259,18 +259,27 @@ static __attribute__((noinline)) void count_limits(struct service *s, struct pro
     c->found.full = c->found.no_room = 0;
 }
 
+/* Threads that wait read it, so that it is written only if it has changed. */
+static inline void note_pending(struct service *s, bool pending)
+{
+    if (atomic_load_explicit(&s->source.pending, memory_order_relaxed) != pending)
+        atomic_store_explicit(&s->source.pending, pending, memory_order_relaxed);
+}
+
 static bool service_take(struct network_source *source)
 {
     struct service *s = (struct service *)source;
-    bool took = false;
+    bool took = false, restless = false, pending = false;
 
-    source->restless = false;
     for (int i = 0; i < s->channels; i++) {
         took |= channel_take(s->channel[i]);
-        source->restless |= channel_waits_for_lane(s->channel[i]);
+        restless |= channel_waits_for_lane(s->channel[i]);
+        pending |= channel_pending(s->channel[i]);
         if (GSHMEM_UNLIKELY(s->channel[i]->found.full || s->channel[i]->found.no_room))
             count_limits(s, s->channel[i]);
     }
+    source->restless = restless;
+    note_pending(s, pending);
     return took;
 }
 
@@ -278,8 +287,13 @@ static void service_publish(struct network_source *source)
 {
     struct service *s = (struct service *)source;
 
-    for (int i = 0; i < s->channels; i++)
+    bool pending = false;
+
+    for (int i = 0; i < s->channels; i++) {
         channel_publish(s->channel[i]);
+        pending |= channel_pending(s->channel[i]);
+    }
+    note_pending(s, pending);
 }
 
 static bool sleeps(const struct service *s)
@@ -310,20 +324,26 @@ void service_wake(struct service *s, const uint32_t *asleep)
     }
 }
 
-/* A proxy of a further lane that sleeps has taken all commands, except those of PTX, whose threads
- * do not wake it. To wake it at each step of a wait would cost more than the wait
- * (docs/decisions/0037). */
+/* The same of a further lane, whose proxy is not woken: it has taken all commands when it sleeps. Nor
+ * does it stand aside for a thread that finds nothing to do: it would never sleep, and each step of
+ * a wait would be a round of each lane (docs/decisions/0037). */
+static void help_further(struct network *n, uint64_t now)
+{
+    bool some = network_drive_further(n, now);
+
+    if ((some || network_pending(n)) && !proxy_is_at_it(&n->proxy, now) && network_shares_cpu(n))
+        proxy_stand_aside(&n->proxy);
+    for (int i = 1; i < HELP_ROUNDS && some; i++)
+        some = network_try_round(n);
+}
+
 void service_help(struct service *s)
 {
     const uint64_t now = clock_ns();
 
     service_help_lane(s, now);
-    for (int i = 1; i < network_lanes(s->network); i++) {
-        if (sleeps(&s[i]))
-            network_drive_sleeping(s[i].network, now);
-        else
-            service_help_lane(&s[i], now);
-    }
+    for (int i = 1; i < network_lanes(s->network); i++)
+        help_further(s[i].network, now);
 }
 
 /* Where there is nothing to do the call is two loads: a wait for a mapped peer must not wake the

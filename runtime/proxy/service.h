@@ -74,8 +74,8 @@ void service_remove_channel(struct proxy_channel *c);
 /* For a thread of the host device that has written a command: wakes the proxy with that word, or
  * does its work. All. */
 void service_wake(struct service *s, const uint32_t *asleep);
-/* For one that waits: the same for lane 0. Of further lanes it does the work if the proxy has no
- * CPU, and now and then if it sleeps. All. */
+/* For one that waits: the same for lane 0. Of further lanes it does the work where there is some,
+ * and wakes nobody. All. */
 void service_help(struct service *s);
 /* The same for a thread that waits for other PEs' updates. It does nothing where all PEs are on
  * this node and a proxy sleeps, since a proxy sleeps only when it has taken all commands. All. */

@@ -189,20 +189,28 @@ static void test_restless(struct network *n)
     CHECK(!network_round(n->lane[1]));
 }
 
-/* A thread makes a round of a lane whose proxy sleeps no sooner than 50 us after the last one. */
-static void test_sleeping(struct network *n)
+/* A thread that waits makes a round of another lane at each step while something is in flight there.
+ * Otherwise, after some rounds in vain, no sooner than 50 us after the last one. */
+static void test_further(struct network *n)
 {
-    uint64_t now = 0;
+    enum { US = 1000, HOUR_S = 3600, VAIN = 64 };
+    struct network *lane = n->lane[1];
+    uint64_t now = clock_ns() + HOUR_S * UINT64_C(1000000000); /* long after its proxy's last round */
 
+    for (int i = 0; i < VAIN; i++) /* a round is none if its proxy has the lock */
+        network_drive_further(lane, now += 50 * US);
     source[1].taken = 0;
-    while (!source[1].taken) /* unless its proxy has the lock */
-        network_drive_sleeping(n->lane[1], now += 50 * 1000);
+    while (!source[1].taken)
+        network_drive_further(lane, now += 50 * US);
     for (int i = 0; i < 100; i++)
-        network_drive_sleeping(n->lane[1], now + 49 * 1000);
+        network_drive_further(lane, now + 49 * US);
     CHECK_EQ(source[1].taken, 1);
-    while (source[1].taken == 1)
-        network_drive_sleeping(n->lane[1], now += 50 * 1000);
-    CHECK_EQ(source[1].taken, 2);
+    atomic_store(&source[1].source.pending, true);
+    while (source[1].taken < 10)
+        network_drive_further(lane, now);
+    atomic_store(&source[1].source.pending, false);
+    network_drive_further(lane, now);
+    CHECK_EQ(source[1].taken, 10);
 }
 
 /* A launcher may be slow: a thread that is within a put does not ask it, but the proxy does, also
@@ -247,7 +255,7 @@ int main(void)
     CHECK_OK(network_start(&other));
     serve(other.network);
     test_restless(other.network);
-    test_sleeping(other.network);
+    test_further(other.network);
     test_asking(other.network);
     network_rest(&other);
     check_end("the end of the proxies");
