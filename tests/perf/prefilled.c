@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "../proxy/kernel.h"
 #include "prefilled.h"
 
 enum {
@@ -146,13 +147,8 @@ int main(int argc, char **argv)
                1e-6 * CONTEXTS * COMMANDS / took[rounds / 2],
                1e9 * cpu[rounds / 2] / (CONTEXTS * COMMANDS));
     }
-    if (gshmem_my_pe() == 0 && target_memory((int)filled[0].put.pe, filled[0].put.address))
-        target_end();
-    for (int i = 0; i < CONTEXTS; i++)
-        CHECK_OK(gshmem_ctx_destroy(ctx[i]));
-    CHECK_OK(gshmem_free(heap));
     free(took);
     free(cpu);
-    target_end();
+    target_end(); /* with the contexts and the heap */
     return 0;
 }

@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-#include "../proxy/kernel.h"
+#include "gshmem.h"
+#include "gshmem/device/state.h"
 
 enum { PREFILLED_SPACE = 2 << 20 /* of the symmetric heap, from its beginning */ };
 

@@ -1,6 +1,8 @@
 /* A job of two PEs, of which PE 0 puts to PE 1. */
 #include "prefilled.h"
 
+#include "../check.h"
+
 void target_open(void)
 {
 }

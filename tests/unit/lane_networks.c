@@ -155,6 +155,7 @@ static gshmem_status_t open_lanes(struct job *j)
     size_t bytes, lane_bytes;
 
     j->network = NULL;
+    free(j->blobs->kept);
     return network_open(j, NULL, address, sizeof address, &bytes, &lane_bytes, key);
 }
 
