@@ -286,7 +286,6 @@ static bool service_take(struct network_source *source)
 static void service_publish(struct network_source *source)
 {
     struct service *s = (struct service *)source;
-
     bool pending = false;
 
     for (int i = 0; i < s->channels; i++) {
