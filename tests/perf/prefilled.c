@@ -1,16 +1,14 @@
 /* How fast the proxies of a PE carry out what is in its channels, while no kernel runs: for
  * GSHMEM_PROXIES. PE 0 fills the channels of many contexts with puts; the first slot of each
  * is written last, and until then a proxy takes nothing. Prints the best round and the median one,
- * and what the proxies took of CPUs in the median round: they spin, so that this is the time of the
- * round times their number, unless other processes had their CPUs.
+ * and what the proxies took of CPUs in the median round. prefilled-nic does not count their spins in
+ * that: so it says what several proxies cost each other, also where other processes have the CPUs.
  *
  *     GSHMEM_MAPPED=0 GSHMEM_PROXIES=2 gshmemrun -n 2 prefilled [BYTES [ROUNDS]]
  *     GSHMEM_PROXIES=2 GSHMEM_PROXY_CPU=0 prefilled-nic [BYTES [ROUNDS]]     over the tests' NIC
  *
  * With --hosts 2 the proxies of PE 1 need CPUs, too. */
-#define _GNU_SOURCE
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "../proxy/kernel.h"
@@ -34,21 +32,6 @@ static double seconds(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static double cpu_seconds_of(int whose)
-{
-    struct rusage use;
-
-    CHECK_EQ(getrusage(whose, &use), 0);
-    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-           1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
-}
-
-/* Of all threads but this one. */
-static double cpu_seconds(void)
-{
-    return cpu_seconds_of(RUSAGE_SELF) - cpu_seconds_of(RUSAGE_THREAD);
 }
 
 static void pause_a_little(void)
@@ -78,7 +61,7 @@ static double round_seconds(double *cpu)
 {
     for (int i = 0; i < CONTEXTS; i++)
         fill(&filled[i]);
-    const double begun = seconds(), used = cpu_seconds();
+    const double begun = seconds(), used = target_cpu_seconds();
     for (int i = 0; i < CONTEXTS; i++)
         gshmem_channel_write(&filled[i].channel->ring, filled[i].first,
                              gshmem_command_encode(&filled[i].put), 1);
@@ -86,7 +69,7 @@ static double round_seconds(double *cpu)
         while (!is_done(&filled[i]))
             pause_a_little();
     }
-    *cpu = cpu_seconds() - used;
+    *cpu = target_cpu_seconds() - used;
     return seconds() - begun;
 }
 

@@ -15,6 +15,8 @@ void target_begin(void); /* the contexts have been made */
 int target_of(const struct gshmem_device_channel *c);
 /* Where that PE has what is at this address here; NULL: in another process. */
 const char *target_memory(int pe, uintptr_t address);
+/* What proxies have taken of CPUs so far, in s. */
+double target_cpu_seconds(void);
 void target_end(void);
 
 #endif

@@ -1,5 +1,10 @@
+#define _GNU_SOURCE
 #include "lane_pairs.h"
 
+#include <stdatomic.h>
+#include <time.h>
+
+#include "transport/optional.h"
 #include "../../transport/verbs/pes.h"
 #include "transport/verbs/resolve.h"
 
@@ -22,13 +27,43 @@ static void run_nic(int lane)
         ;
 }
 
+static struct {
+    _Alignas(64) uint64_t read; /* by its thread, at the end of the last round */
+    _Atomic uint64_t used;
+} cpu[LANE_PAIRS_MOST];
+
+/* A round takes commands first, which it posts, and then makes progress. */
+static void count_round(int lane, bool worked)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    const uint64_t now = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    if (worked)
+        atomic_fetch_add_explicit(&cpu[lane].used, now - cpu[lane].read, memory_order_relaxed);
+    cpu[lane].read = now;
+}
+
+uint64_t lane_pairs_cpu_ns(void)
+{
+    uint64_t all = 0;
+
+    for (int i = 0; i < lanes; i++)
+        all += atomic_load_explicit(&cpu[i].used, memory_order_relaxed);
+    return all;
+}
+
 static gshmem_status_t progress(struct transport *t, int *events)
 {
-    for (int i = 0; i < lanes; i++) {
-        if (pe[own(i)].t == t)
-            run_nic(i);
-    }
-    return gshmem_transport.progress(t, events);
+    int lane = 0;
+
+    while (pe[own(lane)].t != t)
+        lane++;
+    const bool busy = transport_busy(t);
+    run_nic(lane);
+    const gshmem_status_t status = gshmem_transport.progress(t, events);
+    count_round(lane, busy || *events);
+    return status;
 }
 
 static void drive_all(void)

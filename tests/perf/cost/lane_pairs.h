@@ -12,5 +12,8 @@ enum { LANE_PAIRS_MOST = 4 };
 void lane_pairs_open(int lanes, int segment);
 struct transport *lane_pair(int lane);
 const char *lane_pairs_memory(int pe, uint64_t offset);
+/* What the threads that drive the lanes have taken of CPUs in rounds that did something, in ns: neither
+ * spins nor waits for a CPU are in it. */
+uint64_t lane_pairs_cpu_ns(void);
 
 #endif

@@ -69,6 +69,11 @@ const char *target_memory(int pe, uintptr_t address)
     return lane_pairs_memory(pe, address - job->map->segment[SEGMENT_HEAP].base);
 }
 
+double target_cpu_seconds(void)
+{
+    return 1e-9 * (double)lane_pairs_cpu_ns();
+}
+
 void target_end(void)
 {
     fflush(NULL);
