@@ -40,6 +40,8 @@ static void enter(struct network *n, int lane, int n_pes)
     n->counts->peer = peers[lane];
     job->kernels->service[lane].way.n_pes = n_pes;
     n->remote = lane_pair(lane);
+    /* The program's thread needs no CPU meanwhile: a proxy has one, and does not yield. */
+    n->proxy.pace.oversubscribed = false;
 }
 
 void target_begin(void)
