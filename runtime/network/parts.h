@@ -1,6 +1,6 @@
-/* What the parts of the network share: life.c (from start to end), choose.c (which transports),
- * network.c (progress), requests.c (the requests of threads), failures.c (failed PEs), lanes.c
- * (several proxies); and proxy/service.c (requests of kernels). */
+/* What the parts of the network share: life.c (its start), ends.c (its end), choose.c (which
+ * transports), network.c (progress), requests.c (the requests of threads), failures.c (failed PEs),
+ * lanes.c (several proxies); and proxy/service.c (requests of kernels). */
 #ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
@@ -88,9 +88,9 @@ static inline void network_enter(struct network *n)
 
 /* network_round, if no other thread has the lock: its holder makes progress for all. */
 bool network_try_round(struct network *n);
-/* The same for a thread that waits, and a further lane: if its proxy does not make progress, and the
- * lane has something to do, as far as can be known. Otherwise now and then: what arrives wakes a
- * proxy that sleeps, and so does a command, except one of a GPU or of PTX. now: the clock. */
+/* The same for a thread that waits, and a further lane: if its proxy does not make progress, and
+ * the lane has something to do, as far as can be known. Otherwise now and then: what arrives wakes
+ * a proxy that sleeps, and so does a command, except one of a GPU or of PTX. now: the clock. */
 bool network_drive_further(struct network *n, uint64_t now);
 /* Whether something that its source has posted is not complete. */
 bool network_pending(const struct network *n);

@@ -295,7 +295,7 @@ static void service_publish(struct network_source *source)
     note_pending(s, pending);
 }
 
-static bool sleeps(const struct service *s)
+static bool service_sleeps(const struct service *s)
 {
     return __atomic_load_n(s->asleep, __ATOMIC_RELAXED);
 }
@@ -305,7 +305,8 @@ static void service_help_lane(struct service *s, uint64_t now)
 {
     struct network *n = s->network;
 
-    if (sleeps(s) && __atomic_exchange_n(s->asleep, 0, __ATOMIC_RELAXED))
+    if (service_sleeps(s) &&
+        __atomic_exchange_n(s->asleep, 0, __ATOMIC_RELAXED))
         proxy_wake(&n->proxy); /* starting the proxy takes time, so this thread makes this round */
     if (proxy_is_at_it(&n->proxy, now))
         return;
@@ -323,9 +324,9 @@ void service_wake(struct service *s, const uint32_t *asleep)
     }
 }
 
-/* The same of a further lane, whose proxy is not woken: it has taken all commands when it sleeps. Nor
- * does it stand aside for a thread that finds nothing to do: it would never sleep, and each step of
- * a wait would be a round of each lane (docs/decisions/0037). */
+/* The same of a further lane, whose proxy is not woken: it has taken all commands when it sleeps.
+ * Nor does it stand aside for a thread that finds nothing to do: it would never sleep, and each
+ * step of a wait would be a round of each lane (docs/decisions/0037). */
 static void help_further(struct network *n, uint64_t now)
 {
     bool some = network_drive_further(n, now);
@@ -352,7 +353,7 @@ void service_receive(struct service *s)
     bool all_sleep = true;
 
     for (int i = 0; i < network_lanes(s->network); i++)
-        all_sleep &= sleeps(&s[i]);
+        all_sleep &= service_sleeps(&s[i]);
     if (s->network->remote || !all_sleep)
         service_help(s);
 }
