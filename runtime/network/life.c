@@ -1,5 +1,5 @@
-/* The life of the network: opened before the PEs' blobs are exchanged, started once memory is
- * mapped, stopped when all PEs are done with each other; and what transports call in between. */
+/* The network's start: opened before the PEs' blobs are exchanged, started once memory is mapped;
+ * and what transports call from then on. Its end is in ends.c. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +24,7 @@
 #include "transport/optional.h"
 
 enum {
-    FAREWELL_MS = 2000, /* how long finalize lets the last answers take */
     DESCRIPTORS_SPARE = 256, /* for all but streams, the program's own among them */
-    ENTER_MS = 5000, /* many times as long as a thread holds the lock */
 };
 
 /* ---- Functions that the transport calls ---- */
@@ -353,147 +351,4 @@ gshmem_status_t network_start(struct job *j)
 bool network_is_needed(const struct network *n)
 {
     return n->remote != NULL;
-}
-
-/* Sends this PE's last responses to PEs that may still wait for them. */
-static void send_last(struct network *n)
-{
-    uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
-
-    while (transport_busy(n->remote) && clock_ns() < end) {
-        int events;
-        if (n->remote->ops->progress(n->remote, &events))
-            break;
-        if (!events)
-            network_sleep_lane(n, 1000000);
-    }
-}
-
-static bool network_can_enter_lane(struct network *n)
-{
-    for (int i = 0; i < ENTER_MS; i++) {
-        if (mutex_try(&n->lock)) {
-            const bool free = open_batches_are_free(n);
-            mutex_give(&n->lock);
-            if (free)
-                return true;
-        }
-        clock_sleep(CLOCK_MS);
-    }
-    return false;
-}
-
-bool network_can_enter(struct job *j)
-{
-    struct network *n = j->network;
-    bool can = true;
-
-    for (int i = 0; n && i < n->lanes && can; i++)
-        can = network_can_enter_lane(n->lane[i]);
-    return can;
-}
-
-static void network_rest_lane(struct network *n)
-{
-    uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
-    bool busy = n->remote;
-
-    if (!network_has_proxy(n))
-        return;
-    while (busy && clock_ns() < end) {
-        mutex_take(&n->lock);
-        open_batches_post_all(n);
-        busy = n->open || transport_busy(n->remote);
-        mutex_give(&n->lock);
-        if (busy) /* the proxy sends */
-            clock_sleep(CLOCK_MS);
-    }
-    proxy_end_thread(&n->proxy);
-}
-
-void network_rest(struct job *j)
-{
-    struct network *n = j->network;
-
-    for (int i = 0; n && i < n->lanes; i++)
-        network_rest_lane(n->lane[i]);
-}
-
-static void network_fail_lane(struct network *n)
-{
-    int events;
-
-    if (!n->remote || !network_has_proxy(n))
-        return;
-    mutex_take(&n->lock);
-    transport_tell(n->remote, n->job->pe);
-    /* a failure here is one of a job that has failed already */
-    (void)n->remote->ops->progress(n->remote, &events);
-    mutex_give(&n->lock);
-}
-
-void network_fail(struct job *j)
-{
-    struct network *n = j->network;
-
-    for (int i = 0; n && i < n->lanes; i++)
-        network_fail_lane(n->lane[i]);
-}
-
-void network_leave_parent(struct job *j)
-{
-    struct network *n = j->network;
-
-    for (int i = 0; n && i < n->lanes; i++) {
-        if (n->lane[i]->remote)
-            transport_leave_parent(n->lane[i]->remote);
-    }
-}
-
-/* Ends the proxy, and sends what is left. */
-static void network_stop_proxy(struct network *n)
-{
-    if (!network_has_proxy(n))
-        return;
-    proxy_stop(&n->proxy);
-    network_raise(n);
-    if (n->remote)
-        send_last(n);
-}
-
-static void network_close(struct network *n)
-{
-    open_batches_end(n);
-    if (n->remote)
-        n->remote->ops->close(n->remote);
-    if (n->local)
-        n->local->ops->close(n->local);
-    while (n->spare) {
-        struct flight *f = n->spare;
-        n->spare = f->next;
-        free(f);
-    }
-    free(n->idle_errand);
-    if (n->key)
-        explicit_bzero(n->key, (size_t)n->job->n_pes * sizeof *n->key);
-    free(n->key);
-    keys_forget(&n->keys);
-    free(n->notified);
-    if (n == n->first)
-        free(n->refused);
-    free(n);
-}
-
-/* The last lane first: lane 0 has what all of them use. */
-void network_stop(struct job *j)
-{
-    struct network *n = j->network;
-
-    if (!n)
-        return;
-    for (int i = n->lanes - 1; i >= 0; i--)
-        network_stop_proxy(n->lane[i]);
-    for (int i = n->lanes - 1; i >= 0; i--)
-        network_close(n->lane[i]);
-    j->network = NULL;
 }

@@ -28,6 +28,10 @@
 
 enum {
     LET_IN_NS = 100 * 1000,
+    /* Of a further lane, by threads that wait: after so many rounds in vain the next are so far
+     * apart. */
+    VAIN_MOST = 64,
+    RARELY_NS = 50 * 1000,
 };
 
 /* The blob that a PE has published, with the lock held, under which the bootstrap is not asked.
@@ -130,13 +134,18 @@ static inline bool network_is_wanted(const struct network *n)
     return GSHMEM_UNLIKELY(atomic_load_explicit(&n->wanted, memory_order_relaxed));
 }
 
+bool network_ask(struct network *n)
+{
+    return network_is_wanted(n) && ask_of_wanted(n);
+}
+
 bool network_round(struct network *n)
 {
     mutex_take(&n->lock);
     bool some = drive(n);
+    some |= n->source && n->source->restless;
     mutex_give(&n->lock);
-    if (network_is_wanted(n))
-        some |= ask_of_wanted(n);
+    some |= network_ask(n);
     if (atomic_load_explicit(&n->at_the_door, memory_order_relaxed))
         let_in(n);
     return some;
@@ -149,7 +158,7 @@ static inline bool network_drive_held(struct network *n, bool waits)
         open_batches_post_all(n);
     bool some = drive(n);
     mutex_give(&n->lock);
-    return network_is_wanted(n) ? ask_of_wanted(n) || some : some;
+    return network_ask(n) || some;
 }
 
 /* The thread that holds the lock makes progress for all. */
@@ -158,16 +167,37 @@ bool network_try_round(struct network *n)
     return mutex_try(&n->lock) && network_drive_held(n, false);
 }
 
-/* The further lanes of a thread that waits: those whose proxies sleep, or have no CPU. */
+bool network_pending(const struct network *n)
+{
+    /* acquire: pairs with the release in proxy_serve_kernels, before which there is no source */
+    return atomic_load_explicit(&n->proxy.kernels, memory_order_acquire) &&
+           atomic_load_explicit(&n->source->pending, memory_order_relaxed);
+}
+
+/* Relaxed, all of them: that two threads make a round where one was due does no harm. */
+bool network_drive_further(struct network *n, uint64_t now)
+{
+    const uint32_t vain = atomic_load_explicit(&n->vain, memory_order_relaxed);
+
+    if (!network_has_proxy(n) || proxy_is_at_it(&n->proxy, now))
+        return false;
+    if (vain >= VAIN_MOST && !network_pending(n) &&
+        now - atomic_load_explicit(&n->helped, memory_order_relaxed) < RARELY_NS)
+        return false;
+    const bool some = network_try_round(n);
+    atomic_store_explicit(&n->helped, now, memory_order_relaxed);
+    if (some || vain < VAIN_MOST)
+        atomic_store_explicit(&n->vain, some ? 0 : vain + 1, memory_order_relaxed);
+    return some;
+}
+
 static __attribute__((noinline)) bool drive_lanes(struct network *n)
 {
     const uint64_t now = clock_ns();
     bool some = false;
 
-    for (int i = 1; i < n->lanes; i++) {
-        if (network_has_proxy(n->lane[i]) && !proxy_is_at_it(&n->lane[i]->proxy, now))
-            some |= network_try_round(n->lane[i]);
-    }
+    for (int i = 1; i < n->lanes; i++)
+        some |= network_drive_further(n->lane[i], now);
     return some;
 }
 
@@ -193,7 +223,12 @@ void network_drive_on(struct network *n)
     if (!network_has_proxy(n))
         return;
     proxy_stand_aside(&n->proxy);
-    network_try_round(n);
+    if (!mutex_try(&n->lock))
+        return;
+    drive(n);
+    mutex_give(&n->lock);
+    if (network_is_wanted(n))
+        proxy_wake(&n->proxy); /* to ask, since the launcher may be slow */
 }
 
 static bool arm_lane(struct network *n)
@@ -215,14 +250,6 @@ bool network_arm(struct network *n)
     return some;
 }
 
-void network_sleep_lane(struct network *n, uint64_t ns)
-{
-    struct pollfd arrival = {.fd = network_wait_fd(n), .events = POLLIN};
-
-    if (!arm_lane(n))
-        system_poll(&arrival, 1, (int64_t)ns);
-}
-
 void network_sleep(struct network *n, uint64_t ns)
 {
     struct pollfd arrival[LANES_MOST];
@@ -240,6 +267,7 @@ int network_wait_fd(const struct network *n)
 
 const struct proxy_work network_proxy_work = {
     .round = network_round,
+    .ask = network_ask,
     .wait_fd = network_wait_fd,
     .fall_asleep = network_fall_asleep,
     .wake_up = network_wake_up,

@@ -218,6 +218,11 @@ struct network_source {
      * regularly, for the watchdog, and for who waits for a PE that has died. */
     void (*raise)(struct network_source *s);
     void (*look_after)(struct network_source *s);
+    /* Set by take: something waits for another lane, which does not wake this one's proxy, so that
+     * the proxy goes on. A thread that waits may sleep. */
+    bool restless;
+    /* Set by take and publish: something that was posted is not complete. */
+    _Atomic bool pending;
 };
 
 /* How many lanes there are (lanes.h), and one of them. Each serves a source of its own. */
@@ -234,6 +239,9 @@ bool network_local_busy(struct network *lane);
 /* One round: takes commands, and makes progress in the transports. Returns whether anything
  * happened. */
 bool network_round(struct network *n);
+/* Asks the bootstrap for what kernels and other PEs need of it (network_has_met), which may take
+ * time. */
+bool network_ask(struct network *n);
 int network_wait_fd(const struct network *n);
 /* Hands failures of the source's requests to the error policy, which may take time. */
 void network_raise(struct network *n);

@@ -1,6 +1,6 @@
-/* What the parts of the network share: life.c (from start to end), choose.c (which transports),
- * network.c (progress), requests.c (the requests of threads), failures.c (failed PEs), lanes.c
- * (several proxies); and proxy/service.c (requests of kernels). */
+/* What the parts of the network share: life.c (its start), ends.c (its end), choose.c (which
+ * transports), network.c (progress), requests.c (the requests of threads), failures.c (failed PEs),
+ * lanes.c (several proxies); and proxy/service.c (requests of kernels). */
 #ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
@@ -61,6 +61,8 @@ struct network {
     bool *notified;           /* [PE]: the transport has been asked to pass on this PE's failure */
     uint32_t losses_notified; /* how many failures there were then */
     uint64_t looked;      /* ns, when the proxy last tested whether the next PE of the node lives */
+    _Atomic uint64_t helped; /* of a further lane: ns, when a waiting thread last made a round, */
+    _Atomic uint32_t vain;   /* and the rounds in vain since one that was not */
     struct proxy proxy;
     struct network_source *source; /* of requests of kernels; NULL while there are none */
     /* lanes.h. Functions of network.h take lane 0, except those that a proxy and a source call. */
@@ -78,8 +80,6 @@ void network_be_notified(void *context, int from, int pe);
 /* With the lock held, and without a wait: whether that PE is known to run the same program. */
 bool network_runs_same(struct network *n, int pe);
 void network_wait_to_enter(struct network *n);
-/* Sleeps until something arrives at this lane, at most for that time. */
-void network_sleep_lane(struct network *n, uint64_t ns);
 
 /* Takes the lock, also from a proxy that makes progress without a pause. */
 static inline void network_enter(struct network *n)
@@ -90,7 +90,13 @@ static inline void network_enter(struct network *n)
 
 /* network_round, if no other thread has the lock: its holder makes progress for all. */
 bool network_try_round(struct network *n);
-/* The same for a thread that does not wait: the proxy stands aside. */
+/* The same for a thread that waits, and a further lane: if its proxy does not make progress, and
+ * the lane has something to do, as far as can be known. Otherwise now and then: what arrives wakes
+ * a proxy that sleeps, and so does a command, except one of a GPU or of PTX. now: the clock. */
+bool network_drive_further(struct network *n, uint64_t now);
+/* Whether something that its source has posted is not complete. */
+bool network_pending(const struct network *n);
+/* A round by a thread that does not wait: the proxy stands aside. The bootstrap is not asked. */
 void network_drive_on(struct network *n);
 /* Sends what was held back: now, also where another thread has the lock, which may only post. */
 void network_send(struct network *n);

@@ -101,6 +101,7 @@ static void step(struct proxy *p)
     switch (next) {
     case PACE_STAND_ASIDE:
         p->spent = STATS_PROXY_ASIDE_NS;
+        p->work->ask(p->network); /* a thread that is within a put has left it to the proxy */
         clock_sleep(p->pace.aside_ns);
         break;
     case PACE_YIELD:

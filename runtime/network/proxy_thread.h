@@ -20,6 +20,7 @@
 struct network;
 struct proxy_work {
     bool (*round)(struct network *n); /* one round of progress; whether anything happened */
+    bool (*ask)(struct network *n); /* the end of a round, for rounds of other threads */
     int (*wait_fd)(const struct network *n);
     bool (*fall_asleep)(struct network *n); /* false: there is work after all */
     void (*wake_up)(struct network *n);

@@ -626,7 +626,7 @@ bool channel_take(struct proxy_channel *c)
         gshmem_channel_give_back(c->tail, c->taken);
     channel_publish(c);
     c->stuck = step == STEP_FULL || (c->taken >= end && c->taken >= records_end(c));
-    return c->taken != before || step == STEP_CROSSING;
+    return c->taken != before;
 }
 
 /* Of a command of two slots, both must be there: the thread that writes it wakes the proxy after

@@ -67,9 +67,19 @@ struct proxy_channel {
 void channel_failures_forget(void);
 /* Call before the first channel_take, when all fields above are filled in. */
 void channel_begin(struct proxy_channel *c);
-/* Takes the commands that are there, up to a limit; returns whether it took any, or is to be called
- * again soon. */
+/* Takes the commands that are there, up to a limit; returns whether it took any. */
 bool channel_take(struct proxy_channel *c);
+/* Whether its first command is a fence that waits for another lane: nobody says when channel_take
+ * is to be called again. */
+static inline bool channel_waits_for_lane(const struct proxy_channel *c)
+{
+    return c->crossing.waits;
+}
+/* Whether a command that was taken is not complete, as of the last channel_publish. */
+static inline bool channel_pending(const struct proxy_channel *c)
+{
+    return c->finished != c->taken;
+}
 /* Publishes to kernels how far commands are complete, if that has changed. */
 void channel_publish(struct proxy_channel *c);
 /* The position before which the sources of all puts may be reused. Answers the commands that have

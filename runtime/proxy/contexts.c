@@ -31,7 +31,7 @@ static_assert(offsetof(struct pending, issued) == offsetof(struct gshmem_host_op
                       offsetof(struct gshmem_host_operations, reported),
               "kernels look at what the host has in flight");
 
-static bool make_channel(struct device *d, struct kernel_channel *c,
+static bool make_channel(struct device *d, struct kernel_channel *c, const uint32_t *asleep,
                          struct gshmem_device_channel *view)
 {
     c->shared = memory_shared(d, sizeof *c->shared);
@@ -55,6 +55,7 @@ static bool make_channel(struct device *d, struct kernel_channel *c,
         .done_copy = &c->device->done_copy,
         .failed = &c->shared->failed,
         .failed_seen = &c->device->failed_seen,
+        .asleep = asleep,
     };
     kernel_trace_enter(&c->shared->tail, offsetof(struct channel_shared, done),
                        TRACE_NETWORK, "room in a channel");
@@ -140,11 +141,12 @@ gshmem_status_t kernels_make_context(struct job *j, int channels, struct pending
     const unsigned first = atomic_fetch_add(&j->kernels->contexts, 1);
     const unsigned lanes = (unsigned)network_lanes(j->network);
     for (int i = 0; i < channels && made; i++) {
-        made = make_channel(j->device, &k->own[i], &k->channel[i]);
-        if (made && trace_is_on() && j->device->ops == &device_host)
-            channel_begin_traced(&k->own[i]);
         k->own[i].lane = (int)((first + (unsigned)i) % lanes);
         k->crosses |= k->own[i].lane != 0;
+        made = make_channel(j->device, &k->own[i], j->kernels->service[k->own[i].lane].asleep,
+                            &k->channel[i]);
+        if (made && trace_is_on() && j->device->ops == &device_host)
+            channel_begin_traced(&k->own[i]);
     }
     for (int i = 0; i < channels && made; i++)
         name_others(k, i);

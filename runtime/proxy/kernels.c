@@ -26,7 +26,6 @@ static gshmem_status_t kernels_make_tables(struct device *d, struct kernels *k, 
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for kernels' view of the job");
     const struct gshmem_device_job seen = {
         .failure = &k->shared->failure,
-        .asleep = &k->shared->asleep,
         .response = k->shared->response,
         .response_owner = k->device->response_owner,
         .team = k->device->team,
@@ -105,7 +104,7 @@ static gshmem_status_t kernels_make(struct job *j)
     k->service->team_of_sync = kernels_team_of_sync;
     if ((status = drain_before_lanes(j)) ||
         (status = kernels_make_tables(j->device, k, j->n_pes)) ||
-        (status = service_start(k->service, j, k->shared->response, &k->shared->asleep,
+        (status = service_start(k->service, j, k->shared->response, k->shared->asleep,
                                 kernels_look_after_all)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||
         (status = make_teams(j)) || (status = make_contexts(j)) ||
@@ -255,6 +254,14 @@ gshmem_status_t kernels_add_module(struct gshmem_device_module *module)
 void gshmem_device_register(struct gshmem_device_module *module)
 {
     gshmem_raise(kernels_add_module(module));
+}
+
+void gshmem_device_wake(const uint32_t *asleep)
+{
+    struct job *j = job;
+
+    if (j && j->kernels)
+        service_wake(j->kernels->service, asleep);
 }
 
 void gshmem_device_help(void)

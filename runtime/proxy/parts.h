@@ -68,7 +68,7 @@ struct kernel_team {
 
 struct job_shared {
     _Alignas(KERNEL_LINE) uint64_t failure;
-    _Alignas(KERNEL_LINE) uint32_t asleep;
+    struct proxy_asleep asleep[LANES_MOST];
     _Alignas(KERNEL_LINE) struct gshmem_response response[GSHMEM_RESPONSES];
 };
 

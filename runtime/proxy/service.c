@@ -259,30 +259,54 @@ static __attribute__((noinline)) void count_limits(struct service *s, struct pro
     c->found.full = c->found.no_room = 0;
 }
 
+/* Threads that wait read it, so that it is written only if it has changed. */
+static inline void note_pending(struct service *s, bool pending)
+{
+    if (atomic_load_explicit(&s->source.pending, memory_order_relaxed) != pending)
+        atomic_store_explicit(&s->source.pending, pending, memory_order_relaxed);
+}
+
 static bool service_take(struct network_source *source)
 {
     struct service *s = (struct service *)source;
-    bool took = false;
+    bool took = false, restless = false, pending = false;
 
     for (int i = 0; i < s->channels; i++) {
         took |= channel_take(s->channel[i]);
+        restless |= channel_waits_for_lane(s->channel[i]);
+        pending |= channel_pending(s->channel[i]);
         if (GSHMEM_UNLIKELY(s->channel[i]->found.full || s->channel[i]->found.no_room))
             count_limits(s, s->channel[i]);
     }
+    source->restless = restless;
+    note_pending(s, pending);
     return took;
 }
 
 static void service_publish(struct network_source *source)
 {
     struct service *s = (struct service *)source;
+    bool pending = false;
 
-    for (int i = 0; i < s->channels; i++)
+    for (int i = 0; i < s->channels; i++) {
         channel_publish(s->channel[i]);
+        pending |= channel_pending(s->channel[i]);
+    }
+    note_pending(s, pending);
 }
 
-static void help_lane(struct network *n, bool asleep, uint64_t now)
+static bool service_sleeps(const struct service *s)
 {
-    if (asleep)
+    return __atomic_load_n(s->asleep, __ATOMIC_RELAXED);
+}
+
+/* One lane's: wakes the proxy, if it sleeps, or does its work. */
+static void service_help_lane(struct service *s, uint64_t now)
+{
+    struct network *n = s->network;
+
+    if (service_sleeps(s) &&
+        __atomic_exchange_n(s->asleep, 0, __ATOMIC_RELAXED))
         proxy_wake(&n->proxy); /* starting the proxy takes time, so this thread makes this round */
     if (proxy_is_at_it(&n->proxy, now))
         return;
@@ -292,22 +316,45 @@ static void help_lane(struct network *n, bool asleep, uint64_t now)
         continue;
 }
 
+void service_wake(struct service *s, const uint32_t *asleep)
+{
+    for (int i = 0; i < network_lanes(s->network); i++) {
+        if (s[i].asleep == asleep)
+            service_help_lane(&s[i], clock_ns());
+    }
+}
+
+/* The same of a further lane, whose proxy is not woken: it has taken all commands when it sleeps.
+ * Nor does it stand aside for a thread that finds nothing to do: it would never sleep, and each
+ * step of a wait would be a round of each lane (docs/decisions/0037). */
+static void help_further(struct network *n, uint64_t now)
+{
+    bool some = network_drive_further(n, now);
+
+    if ((some || network_pending(n)) && !proxy_is_at_it(&n->proxy, now) && network_shares_cpu(n))
+        proxy_stand_aside(&n->proxy);
+    for (int i = 1; i < HELP_ROUNDS && some; i++)
+        some = network_try_round(n);
+}
+
 void service_help(struct service *s)
 {
     const uint64_t now = clock_ns();
-    const uint32_t asleep = __atomic_exchange_n(s->asleep, 0, __ATOMIC_RELAXED);
 
-    for (int i = 0; i < network_lanes(s->network); i++)
-        help_lane(s[i].network, asleep & s[i].bit, now);
+    service_help_lane(s, now);
+    for (int i = 1; i < network_lanes(s->network); i++)
+        help_further(s[i].network, now);
 }
 
 /* Where there is nothing to do the call is two loads: a wait for a mapped peer must not wake the
  * proxy (docs/decisions/0005). */
 void service_receive(struct service *s)
 {
-    const uint32_t all = (UINT32_C(1) << network_lanes(s->network)) - 1;
+    bool all_sleep = true;
 
-    if (s->network->remote || __atomic_load_n(s->asleep, __ATOMIC_RELAXED) != all)
+    for (int i = 0; i < network_lanes(s->network); i++)
+        all_sleep &= service_sleeps(&s[i]);
+    if (s->network->remote || !all_sleep)
         service_help(s);
 }
 
@@ -327,7 +374,7 @@ static bool service_fall_asleep(struct network_source *source)
     struct service *s = (struct service *)source;
     bool work = false;
 
-    __atomic_fetch_or(s->asleep, s->bit, __ATOMIC_RELAXED);
+    __atomic_store_n(s->asleep, 1, __ATOMIC_RELAXED);
     fence_all_threads();
     for (int i = 0; i < s->channels && !work; i++)
         work = channel_has_work(s->channel[i]);
@@ -338,7 +385,7 @@ static void service_wake_up(struct network_source *source)
 {
     const struct service *s = (struct service *)source;
 
-    __atomic_fetch_and(s->asleep, ~s->bit, __ATOMIC_RELAXED);
+    __atomic_store_n(s->asleep, 0, __ATOMIC_RELAXED);
 }
 
 /* With the lock. The watchdog's line is said once, and gshmem-where is shown it all the time. */
@@ -381,7 +428,7 @@ static void look_after_nothing(struct network_source *source)
 }
 
 static void prepare_lane(struct service *s, struct service *first, struct network *lane,
-                         struct gshmem_response *response, uint32_t *asleep,
+                         struct gshmem_response *response, struct proxy_asleep *asleep,
                          void (*look_after)(struct network_source *s))
 {
     struct job *j = lane->job;
@@ -398,8 +445,7 @@ static void prepare_lane(struct service *s, struct service *first, struct networ
     s->job = j;
     s->network = lane;
     s->first = first;
-    s->bit = UINT32_C(1) << lane->number;
-    s->asleep = asleep;
+    s->asleep = &asleep[lane->number].word;
     s->way = (struct proxy_way){
         .n_pes = j->n_pes,
         .heap = j->map->segment[heap].base,
@@ -420,7 +466,7 @@ static void prepare_lane(struct service *s, struct service *first, struct networ
 }
 
 gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_response *response,
-                              uint32_t *asleep,
+                              struct proxy_asleep *asleep,
                               void (*look_after)(struct network_source *s))
 {
     const int lanes = network_lanes(j->network);

@@ -10,6 +10,7 @@
 #include "runtime/memory/pages.h"
 #include "runtime/network/network.h"
 #include "runtime/proxy/channel.h"
+#include "runtime/proxy/memory.h"
 #include "runtime/teams/team.h"
 
 struct job;
@@ -23,18 +24,22 @@ struct raised {
     char text[400];
 };
 
+/* For each lane: a kernel reads only the word of the proxy that takes its command. */
+struct proxy_asleep {
+    _Alignas(KERNEL_LINE) uint32_t word;
+};
+
 struct service {
     struct network_source source; /* first */
     struct job *job;
     struct network *network; /* the lane that takes from it */
     struct service *first;   /* that of lane 0 */
-    uint32_t bit;            /* of the lane, in *asleep */
     struct proxy_way way; /* the means to carry out commands of kernels */
     struct proxy_channel **channel;
     int channels;
     _Atomic uint32_t streams; /* of lane 0: channels there have been so far, for ids of the trace */
     int channels_room;
-    uint32_t *asleep; /* shared with kernels: the proxies that have to be woken, a bit for each */
+    uint32_t *asleep; /* shared with kernels: not 0: the lane's proxy has to be woken */
     struct pages pages;
     struct raised raise[RAISED_MOST]; /* for the proxy thread, which does not hold the lock then */
     _Atomic int raised;
@@ -52,7 +57,7 @@ struct service {
 /* From now on each lane of the network takes from the channels that are added to its service.
  * look_after: as in struct network_source; lane 0's proxy calls it. */
 gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_response *response,
-                              uint32_t *asleep,
+                              struct proxy_asleep *asleep,
                               void (*look_after)(struct network_source *s));
 /* Channels whose first command does not complete: the watchdog logs them once; they are given to
  * `show` all the time, with that command's PE and text. All. */
@@ -66,7 +71,11 @@ gshmem_status_t service_add_channel(struct service *s, struct proxy_channel *c);
 uint64_t service_sent(struct proxy_channel *c);
 void service_remove_channel(struct proxy_channel *c);
 
-/* For a thread of the host device that waits: wakes the proxies, or does their work. All. */
+/* For a thread of the host device that has written a command: wakes the proxy with that word, or
+ * does its work. All. */
+void service_wake(struct service *s, const uint32_t *asleep);
+/* For one that waits: the same for lane 0. Of further lanes it does the work where there is some,
+ * and wakes nobody. All. */
 void service_help(struct service *s);
 /* The same for a thread that waits for other PEs' updates. It does nothing where all PEs are on
  * this node and a proxy sleeps, since a proxy sleeps only when it has taken all commands. All. */

@@ -530,8 +530,8 @@ static void test_fence(void)
 }
 
 /* Where channels of the context, or the host's requests, are another lane's, a fence waits until
- * what was before it there is complete. Until then its channel is to be looked at again: nobody
- * wakes its proxy when that changes. */
+ * what was before it there is complete. Until then its channel says that it has to be looked at
+ * again: nobody wakes its proxy when that changes. */
 static void test_crossing(void)
 {
     struct gshmem_host_operations host = {.issued = 4, .done = 3};
@@ -549,12 +549,14 @@ static void test_crossing(void)
     CHECK(channel_take(&fake_channel));
     CHECK_EQ(fake_tail, 1);
     for (int i = 0; i < 3; i++) {
-        CHECK(channel_take(&fake_channel));
+        CHECK(!channel_take(&fake_channel));
+        CHECK(channel_waits_for_lane(&fake_channel));
         CHECK(channel_has_work(&fake_channel));
         CHECK_EQ(fake_tail, 1);
     }
     far_done = 7 | GSHMEM_DONE_FAILED;
     CHECK(channel_take(&fake_channel));
+    CHECK(!channel_waits_for_lane(&fake_channel));
     CHECK_EQ(fake_tail, 3);
     CHECK_EQ(fake_request[1].epoch, fake_request[0].epoch + 1);
     CHECK(!channel_take(&fake_channel));
@@ -564,20 +566,23 @@ static void test_crossing(void)
     fake_channel.crosses = true;
     write_one(fence_behind(0));
     write_one(fence_behind(0));
-    CHECK(channel_take(&fake_channel));
+    CHECK(!channel_take(&fake_channel));
     CHECK_EQ(fake_tail, 0);
     host.issued = 5;
-    CHECK(channel_take(&fake_channel));
+    CHECK(!channel_take(&fake_channel));
+    CHECK(channel_waits_for_lane(&fake_channel));
     CHECK(!channel_overdue(&fake_channel, LIMIT, LIMIT, text, sizeof text));
     CHECK(channel_overdue(&fake_channel, 2 * LIMIT, LIMIT, text, sizeof text));
     CHECK_HAS(text, "a fence in a kernel");
     host.done = 4;
     CHECK(channel_take(&fake_channel));
     CHECK_EQ(fake_tail, 1);
-    CHECK(channel_take(&fake_channel));
+    CHECK(!channel_take(&fake_channel));
+    CHECK(channel_waits_for_lane(&fake_channel));
     CHECK_EQ(fake_tail, 1);
     host.done = 5;
     CHECK(channel_take(&fake_channel));
+    CHECK(!channel_waits_for_lane(&fake_channel));
     CHECK_EQ(fake_tail, 2);
 
     fake_begin(); /* both kinds of channels */

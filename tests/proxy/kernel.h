@@ -26,6 +26,14 @@ static struct gshmem_device_module module = {
     .fill = keep_state,
 };
 
+/* After a command was written, as gshmem_kernel_post_slots does. */
+static inline void wake_proxy(const struct gshmem_device_channel *c)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (gshmem_load_relaxed_32(c->asleep))
+        gshmem_device_wake(c->asleep);
+}
+
 /* Writes n commands one after another into the ring; the position after them. */
 static inline uint64_t issue(const struct gshmem_device_channel *c,
                              const struct gshmem_command *command, uint32_t n)
@@ -39,6 +47,7 @@ static inline uint64_t issue(const struct gshmem_device_channel *c,
         }
         gshmem_channel_write(&c->ring, first + i, gshmem_command_encode(&command[i]), 1);
     }
+    wake_proxy(c);
     return first + n;
 }
 
@@ -58,6 +67,7 @@ static inline uint64_t issue_pair(const struct gshmem_device_channel *c,
         }
         gshmem_channel_write(&c->ring, first + i, slot[i], 1);
     }
+    wake_proxy(c);
     return first + n;
 }
 

@@ -1,8 +1,10 @@
 /* Several proxies, each with channels and connections of its own: a PE that dies has died for all of
- * them, also for one that has never reached it; and PEs that disagree about their number are told.
+ * them, also for one that has never reached it; PEs that disagree about their number are told; what
+ * the host has issued before there were kernels is complete when they start; and a thread that posts
+ * or waits leaves proxies asleep that have nothing to do with it.
  *
- * Starts its own PEs by fork and a unique id, on two pretended nodes: lanes death|unequal. PE 0 is
- * the parent. */
+ * Starts its own PEs by fork and a unique id, on two pretended nodes: lanes death|unequal|late|words.
+ * PE 0 is the parent. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -12,6 +14,7 @@ enum { PES = 2, PROXIES = 4 };
 
 static uint64_t word; /* symmetric: a variable of the program */
 static int ready[2], done[2]; /* pipes: PE 0 has contact, or is through */
+enum { LATE_BYTES = 1 << 20, LATE_PUTS = 32 };
 
 static int ask(uint32_t channel, uint32_t tag)
 {
@@ -92,17 +95,102 @@ static void unequal(const gshmem_uniqueid_t *uid, int pe)
     CHECK_OK(gshmem_barrier_all());
 }
 
+/* A fence of the host begins an epoch on its own lane; it does not know that there will be others.
+ */
+static void late(const gshmem_uniqueid_t *uid, int pe)
+{
+    gshmem_init_attr_t attr = {.uid = uid, .pe = pe, .n_pes = PES};
+
+    CHECK_EQ(setenv("GSHMEM_PROXIES", "2", 1), 0);
+    CHECK_OK(gshmem_init_attr(&attr));
+    char *heap = gshmem_malloc(LATE_BYTES);
+    CHECK(heap);
+    CHECK_OK(gshmem_barrier_all());
+    if (pe == 0) {
+        for (int i = 0; i < LATE_PUTS; i++)
+            CHECK_OK(gshmem_putmem_nbi(heap, heap, LATE_BYTES, 1));
+        CHECK_OK(gshmem_fence());
+        gshmem_device_register(&module);
+        CHECK_EQ(state.ctx.channels, 4);
+        CHECK_EQ(gshmem_load_acquire(&state.ctx.host->done), state.ctx.host->issued);
+        CHECK(state.ctx.host->issued >= LATE_PUTS);
+    }
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_OK(gshmem_finalize());
+}
+
+/* Between its sleeps, of up to 20 ms, a proxy is awake for a moment. */
+static void await_sleep(const uint32_t *asleep)
+{
+    while (!gshmem_load_relaxed_32(asleep))
+        usleep(100);
+}
+
+/* How often the proxy with that word is still asleep behind a call of `step`. */
+static int stays_asleep(const uint32_t *asleep, void (*step)(void), int times)
+{
+    int stays = 0;
+
+    for (int i = 0; i < times; i++) {
+        await_sleep(asleep);
+        step();
+        stays += gshmem_load_relaxed_32(asleep) != 0;
+    }
+    return stays;
+}
+
+static void post_to_the_first(void)
+{
+    const struct gshmem_device_channel *c = &state.ctx.channel[0];
+    const struct gshmem_command put = {.kind = GSHMEM_COMMAND_VALUE,
+                                       .type = 8,
+                                       .pe = 1,
+                                       .address = (uintptr_t)&word,
+                                       .local = 1};
+
+    await_sleep(c->asleep);
+    wait_done(c, issue(c, &put, 1));
+}
+
+static void words(const gshmem_uniqueid_t *uid, int pe)
+{
+    enum { TIMES = 100 };
+    const struct gshmem_device_channel *c;
+    char byte;
+
+    start(uid, pe, "2");
+    c = state.ctx.channel;
+    CHECK(c[0].asleep != c[1].asleep);
+    CHECK(c[0].asleep == c[2].asleep && c[1].asleep == c[3].asleep);
+    CHECK_OK(gshmem_barrier_all());
+    if (pe) {
+        CHECK_EQ(read(done[0], &byte, 1), 1);
+        return;
+    }
+    CHECK_EQ(ask(0, 1), GSHMEM_OK);
+    CHECK(stays_asleep(c[1].asleep, gshmem_device_help, TIMES) > TIMES / 2);
+    CHECK(stays_asleep(c[1].asleep, post_to_the_first, TIMES) > TIMES / 2);
+    await_sleep(c[1].asleep);
+    CHECK_EQ(ask(1, 1), GSHMEM_OK);
+    CHECK_EQ(write(done[1], "", 1), 1);
+}
+
 int main(int argc, char **argv)
 {
-    const char *name = argc == 2 ? argv[1] : "";
-    void (*run)(const gshmem_uniqueid_t *, int) = strcmp(name, "death") == 0     ? death
-                                                  : strcmp(name, "unequal") == 0 ? unequal
-                                                                                 : NULL;
+    static const struct {
+        const char *name;
+        void (*run)(const gshmem_uniqueid_t *uid, int pe);
+    } modes[] = {{"death", death}, {"unequal", unequal}, {"late", late}, {"words", words}};
+    void (*run)(const gshmem_uniqueid_t *uid, int pe) = NULL;
     gshmem_uniqueid_t uid;
     int status;
 
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (argc == 2 && strcmp(argv[1], modes[i].name) == 0)
+            run = modes[i].run;
+    }
     if (!run) {
-        fprintf(stderr, "usage: %s death|unequal\n", argv[0]);
+        fprintf(stderr, "usage: %s death|unequal|late|words\n", argv[0]);
         return 2;
     }
     CHECK_EQ(setenv("GSHMEM_PRETENDED_NODES", "2", 1), 0);

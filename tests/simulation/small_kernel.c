@@ -47,8 +47,8 @@ static uint64_t post(const struct gshmem_device_ctx *c, const struct gshmem_comm
     if (second)
         gshmem_channel_write(ring, position + 1, gshmem_command_encode(second), 0);
     explore_advances();
-    if (gshmem_load_relaxed_32(c->job->asleep))
-        gshmem_device_help();
+    if (gshmem_load_relaxed_32(c->channel->asleep))
+        gshmem_device_wake(c->channel->asleep);
     return position + n;
 }
 

@@ -80,8 +80,8 @@ static gshmem_status_t post(struct program *p, const struct gshmem_device_channe
         fiber_pause(20 * US); /* the proxy sees half of it */
     if (n == 2)
         gshmem_channel_write(ring, position + 1, slot[1], 1);
-    if (gshmem_load_relaxed_32(c->job->asleep))
-        gshmem_device_help();
+    if (gshmem_load_relaxed_32(channel->asleep))
+        gshmem_device_wake(channel->asleep);
     return GSHMEM_OK;
 }
 

@@ -81,8 +81,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_slots(const struct gshmem_devic
 #ifdef GSHMEM_HOST_DEVICE
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* before the proxy sleeps, it makes a memory fence in
                                                 all threads */
-    if (gshmem_load_relaxed_32(c->job->asleep))
-        gshmem_device_help();
+    if (gshmem_load_relaxed_32(channel->asleep))
+        gshmem_device_wake(channel->asleep);
 #endif
     return GSHMEM_OK;
 }

@@ -11,7 +11,7 @@
 #include "gshmem/channel.h"
 #include "gshmem/context.h"
 
-#define GSHMEM_DEVICE_STATE_VERSION 9u
+#define GSHMEM_DEVICE_STATE_VERSION 10u
 
 /* A channel, and up to which position its commands are complete. Positions are counted in slots: a
  * command is complete when `done` is beyond its last slot. A command before the ring's tail has
@@ -23,6 +23,8 @@ struct gshmem_device_channel {
     uint64_t *done_copy;    /* an earlier value of done, with that bit */
     const uint64_t *failed; /* shared: failures so far << 8 | the last one's gshmem_status_t */
     uint64_t *failed_seen;  /* the value of `failed` that a quiet has returned */
+    const uint32_t *asleep; /* shared: not 0: the proxy that takes from it has to be woken (host
+                               device alone). All channels of a proxy have the same word */
 };
 #define GSHMEM_DONE_FAILED (UINT64_C(1) << 63) /* `failed` is not 0 */
 
@@ -126,7 +128,6 @@ struct gshmem_device_pairs {
 struct gshmem_device_job {
     const uint64_t *failure; /* shared: 0, or the gshmem_status_t with which waits end: the job was
                                 aborted, or a PE has died on which a wait may depend */
-    const uint32_t *asleep;  /* shared: the proxy has to be woken (host device alone) */
     struct gshmem_response *response; /* shared: [GSHMEM_RESPONSES] */
     uint32_t *response_owner;         /* tag << 1 | whether the slot is taken */
     const struct gshmem_device_team *const *team; /* [team handle]; NULL: none */
@@ -173,10 +174,12 @@ extern "C" {
 GSHMEM_API void gshmem_device_register(struct gshmem_device_module *module);
 GSHMEM_API void gshmem_device_unregister(struct gshmem_device_module *module);
 
-/* For waits in kernels of the host device, which run on the CPU; not for programs to call. A wait
- * for the proxy calls help, which wakes the proxy, and makes progress itself if the proxy has not
- * polled for 3 us. A wait for other PEs calls receive, which does the same if the wait may need the
- * proxy. */
+/* For kernels of the host device, which run on the CPU; not for programs to call. A thread that has
+ * written a command calls wake if the word of the channel says that its proxy sleeps: that proxy is
+ * woken, and the thread does its work if the proxy has not polled for 3 us. A wait for the proxy
+ * calls help, which does the same for all proxies. A wait for other PEs calls receive, which does
+ * so if the wait may need the proxy. */
+GSHMEM_API void gshmem_device_wake(const uint32_t *asleep);
 GSHMEM_API void gshmem_device_help(void);
 GSHMEM_API void gshmem_device_receive(void);
 /* For kernels of the host device: whether the job is traced; then each post finds its channel full

@@ -14,8 +14,15 @@ enum { QPS = 1024, KEYS = 65536, WORKS = 4096, WCS = 65536, RECEIVES_MOST = 6553
 
 struct fake_count fake;
 
+enum { LINE = 64 }; /* what threads of two NICs write is in different lines */
+
 /* Of all that follows: queue pairs are told of their peers by other threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* With fake.apart, in its place while no queue pair is made or ended. */
+static struct nic {
+    _Alignas(LINE) pthread_mutex_t lock;
+    unsigned drawn;
+} nic[FAKE_DEVICES];
 static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
 static bool holds_ways;
 static pthread_t holder;
@@ -94,10 +101,31 @@ static bool reorders(int at)
     return fake.reorders && !fake.soft && at >= fake.orderly;
 }
 
+static unsigned draw_from(unsigned *at, unsigned n)
+{
+    *at = *at * 1103515245 + 12345;
+    return *at / 65536 % n;
+}
+
 static unsigned draw(unsigned n)
 {
-    drawn = drawn * 1103515245 + 12345;
-    return drawn / 65536 % n;
+    return draw_from(&drawn, n);
+}
+
+/* All zero, in lines of its own. */
+static void *make_object(size_t bytes)
+{
+    const size_t whole = (bytes + LINE - 1) / LINE * LINE;
+    void *object = aligned_alloc(LINE, whole);
+
+    CHECK(object);
+    return memset(object, 0, whole);
+}
+
+static void count(int *what)
+{
+    if (!fake.apart)
+        ++*what;
 }
 
 /* ---- Objects ---- */
@@ -316,7 +344,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *c, int n, void *context,
                              struct ibv_comp_channel *channel, int vector)
 {
     FAKE_CALL(NULL);
-    struct completions *q = calloc(1, sizeof *q);
+    struct completions *q = make_object(sizeof *q);
 
     (void)vector;
     CHECK(n <= fake.completions_most);
@@ -340,7 +368,7 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 {
     FAKE_CALL(NULL);
-    struct receives *r = calloc(1, sizeof *r);
+    struct receives *r = make_object(sizeof *r);
 
     CHECK(a->attr.max_wr <= (uint32_t)fake.receives_most);
     r->wr = calloc(RECEIVES_MOST, sizeof *r->wr);
@@ -475,7 +503,7 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 
 static struct ibv_qp *create_pair(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 {
-    struct pair *p = calloc(1, sizeof *p);
+    struct pair *p = make_object(sizeof *p);
 
     CHECK(next_pair < QPS && a->qp_type == IBV_QPT_RC && a->srq);
     CHECK(a->cap.max_send_wr <= (uint32_t)fake.sends_most && a->cap.max_send_sge == 1);
@@ -736,7 +764,7 @@ static int take_works(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
     int refused = refuse_in && --refuse_in == 0 ? refuse_error : 0;
 
     CHECK(p->state == IBV_QPS_RTS || p->state == IBV_QPS_ERR);
-    fake.posts++;
+    count(&fake.posts);
     for (; wr; wr = wr->next) {
         if (refused && !wr->next) {
             *bad = wr;
@@ -757,9 +785,10 @@ static int take_works(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
             CHECK(p->work[i % WORKS].wr.opcode != IBV_WR_RDMA_READ || wr->send_flags & IBV_SEND_FENCE);
         p->end++;
         p->unfinished++;
-        fake.works++;
-        fake.signalled += (wr->send_flags & IBV_SEND_SIGNALED) != 0;
-        fake.of_device[device_of(p)]++;
+        count(&fake.works);
+        if (wr->send_flags & IBV_SEND_SIGNALED)
+            count(&fake.signalled);
+        count(&fake.of_device[device_of(p)]);
     }
     if (p->state == IBV_QPS_ERR)
         break_down(p, p->first, IBV_WC_WR_FLUSH_ERR);
@@ -769,9 +798,10 @@ static int take_works(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     FAKE_CALL(ENOMEM);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_t *held = fake.apart ? &nic[device_of((struct pair *)qp)].lock : &lock;
+    pthread_mutex_lock(held);
     const int error = take_works(qp, wr, bad);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(held);
     return error;
 }
 
@@ -838,7 +868,7 @@ static void do_atomic(const struct pair *to, struct work *w)
     else if (*at == w->wr.wr.atomic.compare_add)
         *at = w->wr.wr.atomic.swap;
     w->late = true;
-    fake.updates++;
+    count(&fake.updates);
 }
 
 static void do_read(struct pair *p, struct work *w)
@@ -858,7 +888,7 @@ static void do_read(struct pair *p, struct work *w)
                      IBV_ACCESS_REMOTE_READ),
           w->sge.length);
     w->late = false;
-    fake.reads++;
+    count(&fake.reads);
 }
 
 /* Reads that were put off. */
@@ -919,7 +949,7 @@ static void execute(struct pair *p, struct pair *to, struct work *w)
             place_later(p, at, source(p, w), w->sge.length);
         else if (at.view)
             store(at, source(p, w), w->sge.length);
-        fake.writes++;
+        count(&fake.writes);
     } else if (w->wr.opcode == IBV_WR_RDMA_READ) {
         w->late = true;
     } else if (is_atomic(w)) {
@@ -927,17 +957,17 @@ static void execute(struct pair *p, struct pair *to, struct work *w)
     } else {
         place_all(p);
         deliver(p, to, w);
-        fake.sends++;
+        count(&fake.sends);
     }
 }
 
-/* Some of a queue pair's work. */
-static bool run(struct pair *p)
+/* Some of a queue pair's work, which is drawn. */
+static bool run(struct pair *p, unsigned *from)
 {
-    uint32_t end = p->first + draw(p->end - p->first + 1);
+    uint32_t end = p->first + draw_from(from, p->end - p->first + 1);
     uint32_t begin = p->first;
 
-    if (p->placing && draw(8) == 0)
+    if (p->placing && draw_from(from, 8) == 0)
         place_all(p);
     if (p->state != IBV_QPS_RTS || begin == end)
         return false;
@@ -972,9 +1002,27 @@ bool fake_run(void)
     for (int i = 0, begin = (int)draw((unsigned)next_pair + 1); i < next_pair; i++) {
         struct pair *p = pairs[(begin + i) % next_pair];
         if (p)
-            some |= run(p) || p->first != p->end;
+            some |= run(p, &drawn) || p->first != p->end;
     }
     pthread_mutex_unlock(&lock);
+    return some;
+}
+
+bool fake_run_nic(int which)
+{
+    struct nic *own = &nic[which];
+    bool some = false;
+
+    CHECK(fake.apart);
+    pthread_mutex_lock(&own->lock);
+    for (int i = 0; i < next_pair; i++) {
+        struct pair *p = pairs[i];
+        if (!p || device_of(p) != which)
+            continue;
+        CHECK(p->peer >= QPS || !pairs[p->peer] || device_of(pairs[p->peer]) == which);
+        some |= run(p, &own->drawn) || p->first != p->end;
+    }
+    pthread_mutex_unlock(&own->lock);
     return some;
 }
 
@@ -991,6 +1039,10 @@ static bool has_switch(const char *name)
 void fake_begin(unsigned seed)
 {
     drawn = seed;
+    for (int i = 0; i < FAKE_DEVICES; i++) {
+        pthread_mutex_init(&nic[i].lock, NULL);
+        nic[i].drawn = seed + (unsigned)i;
+    }
     next_pair = next_key = fail_in = refuse_in = memory_in = way_in = refuse_pairs = 0;
     fail_status = IBV_WC_RETRY_EXC_ERR;
     memset(down, 0, sizeof down);

@@ -17,6 +17,8 @@ void fake_begin(unsigned seed); /* no devices are open, nothing is planned */
 void fake_end(void);            /* fails the test if something has been left */
 /* Carries out what has been posted, in part or as a whole; whether there was something. */
 bool fake_run(void);
+/* The same for one NIC; with fake.apart, for which each queue pair's peer is of the same NIC. */
+bool fake_run_nic(int device);
 
 /* The nth work request from now on (1: the next) ends with that status, and its queue pair with it.
  */
@@ -77,6 +79,7 @@ extern struct fake_count {
     bool rails_told; /* and their addresses say so */
     int dma_bufs, peermems; /* registrations of a GPU's memory, counted */
     int no_dma_buf, peermem; /* whether such can be made */
+    bool apart;       /* a thread for each NIC, with a lock of its own; works are not counted */
     int gids; /* how many addresses the port has: of RoCE v1, then v2 of IPv6, then v2 of IPv4 */
 } fake;
 

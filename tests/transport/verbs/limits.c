@@ -486,7 +486,7 @@ static void open_three(int bytes_most, int requests_most)
     flight_most = bytes_most;
     works_most = requests_most;
     with_third = true;
-    job_pes = PES_MOST;
+    job_pes = PES + 1;
     prepare(1);
     fake.soft = false;
     open_both();

@@ -17,7 +17,7 @@
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/watch.h"
 
-enum { COUNTER_WORDS = 512, PES = 2, PES_MOST = 3, SEGMENT = 40 << 20, NOTES = 64, LATE = 1024 };
+enum { COUNTER_WORDS = 512, PES = 2, PES_MOST = 8 /* in pairs: tests/perf */, SEGMENT = 40 << 20, NOTES = 64, LATE = 1024 };
 
 struct pe {
     struct transport *t;
