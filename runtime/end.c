@@ -11,6 +11,7 @@
 #include "device/device.h"
 #include "gshmem.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/flush.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/base/unseen.h"
@@ -216,7 +217,7 @@ static void leave_badly(int status, const char *why)
 
 static void exit_at_once(int status)
 {
-    fflush(NULL);
+    flush_all();
     _exit(status);
 }
 
@@ -225,7 +226,7 @@ static void exit_at_once(int status)
 static void exit_as_given(struct bootstrap *b, int status)
 {
     if (b && status == 0) {
-        fflush(NULL); /* the launcher may end this process at once */
+        flush_all(); /* the launcher may end this process at once */
         b->ops->abort(b, status, "another PE has ended the job");
     }
     exit_at_once(status);

@@ -8,6 +8,7 @@
 #include "bootstrap/bootstrap.h"
 #include "gshmem.h"
 #include "runtime/base/alike.h"
+#include "runtime/base/flush.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/life.h"
@@ -144,7 +145,7 @@ void gshmem_global_exit(int status)
 {
     char why[64];
 
-    fflush(NULL);
+    flush_all();
     snprintf(why, sizeof why, "gshmem_global_exit(%d)", status);
     job_abort(life_exit_status(status), why);
 }

@@ -167,6 +167,76 @@ size_t descendants_signal(int signal, const pid_t *spare, size_t n_spare, pid_t 
     return found;
 }
 
+/* ---- Processes that take their time to end ---- */
+
+enum thread_state { THREAD_LIVES, THREAD_ENDS, THREAD_HAS_ENDED };
+
+static enum thread_state thread_state(const char *pid, const char *tid)
+{
+    enum { PF_EXITING = 0x4, PF_POSTCOREDUMP = 0x8, PF_DUMPCORE = 0x200 }; /* of the kernel */
+    char path[80], text[512];
+    unsigned flags;
+    char state;
+
+    snprintf(path, sizeof path, "/proc/%.20s/task/%.20s/stat", pid, tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n < 0 ? 0 : n] = 0;
+    char *rest = strrchr(text, ')'); /* as in read_process */
+    if (!rest || sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2 ||
+        state == 'Z' || state == 'X')
+        return THREAD_HAS_ENDED;
+    return flags & (PF_EXITING | PF_POSTCOREDUMP | PF_DUMPCORE) ? THREAD_ENDS : THREAD_LIVES;
+}
+
+/* The first thread alone may have ended, while the others go on. */
+static bool process_ends(pid_t pid)
+{
+    char name[20], path[40];
+    struct dirent *entry;
+    bool ends = false, lives = false;
+
+    snprintf(name, sizeof name, "%d", (int)pid);
+    snprintf(path, sizeof path, "/proc/%s/task", name);
+    DIR *tasks = opendir(path);
+    while (tasks && (entry = readdir(tasks))) {
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+            continue;
+        const enum thread_state state = thread_state(name, entry->d_name);
+        ends |= state == THREAD_ENDS;
+        lives |= state == THREAD_LIVES;
+    }
+    if (tasks)
+        closedir(tasks);
+    return ends && !lives;
+}
+
+/* The count of steps guards against a table that changed while it was read. */
+static bool is_below(const struct census *c, const struct process *p, pid_t root)
+{
+    for (size_t steps = 0; p && steps <= c->n; steps++) {
+        if (p->pid == root)
+            return true;
+        const struct process key = {.pid = p->parent};
+        p = bsearch(&key, c->process, c->n, sizeof key, by_pid);
+    }
+    return false;
+}
+
+bool descendants_any_ends(pid_t root)
+{
+    struct census c;
+    bool any = false;
+
+    take_census(&c);
+    for (size_t i = 0; i < c.n && !any; i++)
+        any = is_below(&c, &c.process[i], root) && process_ends(c.process[i].pid);
+    free(c.process);
+    return any;
+}
+
 /* Reaps what can be reaped of what is not spared. False: no child is left. */
 static bool descendants_reap(const pid_t *spare, size_t n_spare)
 {

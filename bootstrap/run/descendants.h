@@ -19,6 +19,10 @@ size_t descendants_children(pid_t **list);
  * in the process group `but` (0: all). Returns how many there were. */
 size_t descendants_signal(int signal, const pid_t *spare, size_t n_spare, pid_t but);
 
+/* Whether that process, or a descendant of it, is about to end: it dumps core, or frees its memory,
+ * and is no zombie yet. */
+bool descendants_any_ends(pid_t root);
+
 /* Kills and reaps until only those in spare are left, or for some seconds: a process may be one
  * that the kernel does not let die, or that may not be killed. SIGCHLD must be blocked. */
 void descendants_end(const pid_t *spare, size_t n_spare);

@@ -23,7 +23,8 @@
 enum {
     GRACE_MS = 500,   /* from SIGTERM to SIGKILL */
     CHORUS_MS = 200,  /* that equal lines of other PEs are waited for, before they are counted */
-    WRAPPER_MS = 200, /* that a wrapper has to end after the program it ran has died */
+    WRAPPER_MS = 200, /* that a wrapper has to end after the program it ran has died, */
+    ENDING_MS = 60000, /* and longer while one is seen to end: it may have much to free */
     EVENTS = 256,
     LAST_TURNS = 100, /* of lines that are taken when all PEs have ended */
 };
@@ -55,6 +56,7 @@ struct launch {
     int64_t kill_at;    /* when those that were asked to end are killed */
     int64_t count_at;   /* when equal lines are counted; -1: there are none */
     int64_t suspect_at; /* when a PE that lives under a wrapper, but not inside, counts as dead */
+    int64_t suspect_until; /* however it looks */
     int suspect;
 
     /* Where the job stands is being put together, and what comes after it. */
@@ -220,6 +222,7 @@ static void program_ended(struct launch *l, int pe)
         return;
     l->suspect = pe;
     l->suspect_at = now_ms() + WRAPPER_MS;
+    l->suspect_until = now_ms() + ENDING_MS;
 }
 
 /* ---- the processes ---- */
@@ -409,7 +412,10 @@ static void look_at_clock(struct launch *l)
         chorus_count(&l->chorus);
         l->count_at = -1;
     }
-    if (l->suspect_at >= 0 && now >= l->suspect_at) {
+    if (l->suspect_at >= 0 && now >= l->suspect_at && now < l->suspect_until &&
+        descendants_any_ends(l->pid[l->suspect])) {
+        l->suspect_at = now + WRAPPER_MS;
+    } else if (l->suspect_at >= 0 && now >= l->suspect_at) {
         say_suspect(l->suspect, l->pid[l->suspect]);
         launch_end_job(l, 1, false);
     }

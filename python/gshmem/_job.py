@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import itertools
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -16,6 +16,7 @@ from . import _library
 from ._library import ArgumentError, StateError, call_into, check, lib
 
 UID_BYTES = 128
+WATCH_NS = 1_000_000
 THREAD_MULTIPLE = 3
 
 
@@ -40,7 +41,8 @@ class _State:
     n_pes = 0
     depth = 0
     job = 0  # how many jobs this process has had
-    inside: tuple[str] | None = None  # the collective call that the main thread is in
+    # the collective call that the main thread is in: its number, and its name
+    inside: tuple[int, str] | None = None
     pid = 0
 
 
@@ -254,8 +256,9 @@ def global_exit(status: int) -> None:
 # that thread is in a C call. Waits for one's own memory and for locks are made by a helper thread,
 # while the main thread waits for it where signals are seen (`interruptible`). A collective cannot
 # be left by one PE alone: if one does not end within a second after Ctrl-C, the job ends with a
-# line (`_watch`). A program that has a handler of its own for SIGINT decides itself what Ctrl-C
-# means: its handler runs when the collective ends.
+# line (`_watch`). A handler in C, in front of Python's, notes which call Ctrl-C has found
+# (runtime/interrupts.c); signal.set_wakeup_fd stays the program's. A program that has a handler of
+# its own for SIGINT decides itself what Ctrl-C means: its handler runs when the collective ends.
 
 _abandoned: list[tuple[str, Any]] = []  # calls, and locks that are released when they end
 
@@ -319,16 +322,21 @@ def _refuse_waits() -> None:
 
 
 _main = threading.main_thread().ident  # the only thread in which Python runs signal handlers
+_numbers = itertools.count(1)  # of collective calls of the main thread
 
 
 def collectively(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Calls a function that ends only when other PEs call it, too. Returns its value."""
     if threading.get_ident() != _main:
         return function(*arguments)
-    state.inside = (call,)  # a new object, which is this call and no later one
+    number = next(_numbers)
     try:
+        state.inside = (number, call)
+        _watch_again()
+        _inside.value = number
         return function(*arguments)
     finally:
+        _inside.value = 0
         state.inside = None
 
 
@@ -338,12 +346,35 @@ def collective(call: str, function: Callable[..., int], *arguments: Any) -> None
         raise _library.failure(status)
 
 
-def _watch(reader: socket.socket) -> None:
-    while data := reader.recv(64):
-        inside = state.inside
-        if signal.SIGINT not in data or inside is None:
-            continue
-        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+def _watch_again() -> None:
+    """The program may have had a handler of its own meanwhile. The system is asked, once in a
+    millisecond at most: where collectives follow each other, it is 2 of their 15 us."""
+    global _watched
+    now = time.monotonic_ns()
+    if _pipe is not None and now - _watched >= WATCH_NS:
+        lib.gshmem_path_watch_interrupts(_pipe)
+        _watched = now
+
+
+def _ends_collectives(handler: Any) -> bool:
+    """Whether Ctrl-C has its usual effect: Python's own handler has it, and that of asyncio.run,
+    which cancels the task in the next await."""
+    if handler is signal.default_int_handler:
+        return True
+    function = getattr(handler, "func", None)  # a functools.partial
+    return (
+        getattr(function, "__name__", "") == "_on_sigint"
+        and getattr(function, "__module__", "") == "asyncio.runners"
+    )
+
+
+def _watch(pipe: int) -> None:
+    """Each Ctrl-C comes as the number of the call that it has found."""
+    while data := os.read(pipe, 8):
+        number, inside = int.from_bytes(data, sys.byteorder), state.inside
+        if inside is None or inside[0] != number:
+            continue  # that call has ended
+        if not _ends_collectives(signal.getsignal(signal.SIGINT)):
             continue
         end = time.monotonic() + 1
         while state.inside is inside and time.monotonic() < end:
@@ -351,7 +382,7 @@ def _watch(reader: socket.socket) -> None:
         if state.inside is inside and initialized():
             try:
                 print(
-                    f"PE {state.pe}: interrupted in {inside[0]}, for which the other PEs wait: "
+                    f"PE {state.pe}: interrupted in {inside[1]}, for which the other PEs wait: "
                     "the job ends",
                     file=sys.stderr,
                     flush=True,
@@ -360,33 +391,27 @@ def _watch(reader: socket.socket) -> None:
                 lib.gshmem_global_exit(128 + signal.SIGINT)
 
 
-_watching = False
+_pipe: int | None = None  # its end to write to
+_watched = 0  # when the handler was last looked at
+_inside = ctypes.c_uint64()  # the number of the call that the main thread is in; the library's
 
 
 def _watch_interrupts() -> None:
-    global _watching
-    if _watching or threading.current_thread() is not threading.main_thread():
+    global _pipe, _inside
+    if _pipe is not None:
         return
-    reader, writer = socket.socketpair()
-    writer.setblocking(False)
-    other = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    if other != -1:  # an event loop has it
-        signal.set_wakeup_fd(other)
-        return
-    _watching = True
-    _watch_interrupts.writer = writer  # open as long as the process lives
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    _inside = ctypes.c_uint64.from_address(lib.gshmem_path_watch_interrupts(writer))
+    _pipe = writer
     threading.Thread(target=_watch, args=(reader,), name="gshmem-interrupts", daemon=True).start()
     os.register_at_fork(after_in_child=_leave_parents_interrupts)
 
 
 def _leave_parents_interrupts() -> None:
-    """A forked child's signals are not this PE's."""
-    mine = _watch_interrupts.writer.fileno()
-    try:
-        if (other := signal.set_wakeup_fd(-1)) not in (-1, mine):
-            signal.set_wakeup_fd(other)
-    except ValueError:  # an interpreter that has no signals
-        pass
+    """A forked child has no thread that reads."""
+    global _inside, _pipe
+    _inside, _pipe = ctypes.c_uint64(), None
 
 
 @atexit.register

@@ -161,7 +161,7 @@ team_my_pe it, team_n_pes it, team_translate_pe itit, team_split_strided itiiipl
 team_split_list itpiplp, team_split_2d itiplpplp, team_get_uniqueid ip, team_create iuiiplp,
 team_destroy it, team_sync it, barrier it,
 broadcastmem itppzi, fcollectmem itppz, path_collect itpzpz,
-path_keep ppzi, path_let_go vp, path_note_failures pi, path_take_failure ippz, alltoallmem itppz,
+path_keep ppzi, path_let_go vp, path_watch_interrupts pi, path_note_failures pi, path_take_failure ippz, alltoallmem itppz,
 alltoallsmem itppddzz, reduce itiippz, reducescatter itiippz, inscan itippz, exscan itippz,
 putmem_on_stream ippzip, getmem_on_stream ippzip, putmem_nbi_on_stream ippzip,
 getmem_nbi_on_stream ippzip, putmem_signal_on_stream ippzpuiip, signal_op_on_stream ipuiip,

@@ -54,4 +54,21 @@ static inline void clock_sleep(uint64_t ns)
 }
 
 #endif
+
+/* The time that passes between looks, at most 100 ms of it for each: the time in which this process
+ * is stopped, or has no CPU, does not count against those that it waits for. */
+struct clock_looks {
+    uint64_t last; /* ns; 0: there was none */
+    uint64_t ns;
+};
+
+static inline uint64_t clock_looks_add(struct clock_looks *l, uint64_t now)
+{
+    const uint64_t passed = l->last ? now - l->last : 0;
+
+    l->ns += passed < 100 * CLOCK_MS ? passed : 100 * CLOCK_MS;
+    l->last = now;
+    return l->ns;
+}
+
 #endif

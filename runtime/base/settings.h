@@ -137,7 +137,8 @@
       "number of waiting small puts from which they are coalesced into one message; 0: never")     \
     X(PEER_TIMEOUT, NULL, SECONDS, "10", "1..3600",                                                \
       "seconds after which a PE on another node that owes a response and has sent nothing "        \
-      "at all counts as dead")                                                                     \
+      "at all counts as dead; a kernel's collective of whose team a PE has left the job fails "    \
+      "after a tenth of it")                                                                       \
     X(STAGING, NULL, SIZE, "16M", "64K..64G",                                                      \
       "pinned memory through which GPU memory goes to other nodes and comes from them")            \
     X(MAPPED, "NVSHMEM_DISABLE_P2P(1=off 0=on)", CHOICE, "on", (OFF, ON),                          \

@@ -52,6 +52,12 @@ GSHMEM_API void *gshmem_path_keep(void *at, size_t bytes, int now);
 /* Unmaps what is kept; before the job has ended it is kept no longer. */
 GSHMEM_API void gshmem_path_let_go(void *kept);
 
+/* Each SIGINT that comes while a number other than 0 is in the word whose address this returns is
+ * written to the pipe, as that number, before the program's handler runs. Called again, also by
+ * another thread, it takes the place of a handler that the program has set meanwhile, which runs as
+ * before; SIG_DFL and SIG_IGN stay. */
+GSHMEM_API uint64_t *gshmem_path_watch_interrupts(int pipe);
+
 /* Destroys the contexts that were made from a team. */
 GSHMEM_API gshmem_status_t gshmem_path_close_contexts(gshmem_team_t team);
 

@@ -1,12 +1,10 @@
 #define _GNU_SOURCE
 #include "runtime/job/job.h"
 
-#include <poll.h>
-#include <stdio.h>
 #include <unistd.h>
 
+#include "runtime/base/flush.h"
 #include "runtime/base/log.h"
-#include "runtime/base/system.h"
 #include "runtime/base/unseen.h"
 #include "runtime/job/thread.h"
 
@@ -60,18 +58,6 @@ gshmem_status_t job_stay(const char *call)
     return fail(GSHMEM_ERR_STATE, "%s: this process ends, and has left the job", call);
 }
 
-/* Flushes what the program has printed, unless that would have to wait: for another thread that
- * prints, or for a reader. */
-static void keep_printed(void)
-{
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-
-    if (system_poll(&out, 1, 0) != 1 || ftrylockfile(stdout) != 0)
-        return;
-    fflush_unlocked(stdout);
-    funlockfile(stdout);
-}
-
 static atomic_bool ending; /* the process ends, and with it whatever job it has */
 
 void job_begin_to_end(void)
@@ -96,7 +82,7 @@ static void end_strictly(const char *line)
         return;
     const bool follows = job->has_ended(job, &status);
     job_begin_to_end();
-    keep_printed();
+    flush_printed();
     if (!follows) {
         log_error("GSHMEM_CHECK=strict: the job ends at its first failed call: %s", line);
         job->end_node(job, status, line);
@@ -117,7 +103,7 @@ void job_abort(int exit_status, const char *why)
     if (job && job_is_over(job))
         stay_unless_it_ends_here();
     job_begin_to_end();
-    keep_printed();
+    flush_printed();
     if (job && !job_is_over(job))
         job->abort(job, &exit_status, why);
     _exit(exit_status);

@@ -55,8 +55,8 @@ struct job {
     uint64_t number;             /* the same on all PEs: jobs of the same name differ by it */
     struct node *node;           /* the PEs on this node and the memory they share */
     struct network *network;     /* requests to PEs on other nodes, and kernels' commands to any */
-    struct kernels *kernels;     /* the kernels' view of the job; NULL where no module has
-                                    kernels */
+    struct kernels *_Atomic kernels; /* the kernels' view of the job; NULL where no module has
+                                        kernels. A module that is loaded late makes it */
     struct heap *heap;           /* objects in the symmetric heap in host memory */
     struct checked *checked;     /* the program's objects, for GSHMEM_CHECK=memory; else NULL */
     struct races *races;         /* who has accessed what, for GSHMEM_CHECK=races; else NULL */

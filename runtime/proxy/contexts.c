@@ -163,13 +163,15 @@ gshmem_status_t kernels_make_context(struct job *j, int channels, struct pending
     return status;
 }
 
-gshmem_status_t kernels_open_context(struct job *j, struct context *c)
+gshmem_status_t kernels_make_context_view(struct job *j, struct context *c)
 {
     const struct team *t = j->team[c->view.team];
     gshmem_status_t status;
 
-    if (!j->kernels)
-        return GSHMEM_OK;
+    if (!t->kernel)
+        return fail(GSHMEM_ERR_MEMORY,
+                    "a context of team %d: there was no memory for what kernels see of the team",
+                    t->id);
     if ((status = kernels_make_context(j, 1, c->pending, &c->kernel)))
         return status;
     const struct gshmem_device_ctx view = kernels_view(j, t, c->kernel);
@@ -178,6 +180,11 @@ gshmem_status_t kernels_open_context(struct job *j, struct context *c)
     else
         c->view.device = c->kernel->view;
     return status;
+}
+
+gshmem_status_t kernels_open_context(struct job *j, struct context *c)
+{
+    return c->kernel || !kernels_of(j) ? GSHMEM_OK : kernels_make_context_view(j, c);
 }
 
 void kernels_end_context(struct job *j, struct context *c)
@@ -208,7 +215,7 @@ enum { CHANNELS_MOST = 64 };
  * it. */
 struct unwritten {
     uint64_t position;
-    uint64_t since; /* ns; 0: there is none */
+    struct clock_looks looks; /* last: 0: there is none */
 };
 
 /* Whether the proxy has reached a position before `target` that was not written for that long. */
@@ -218,12 +225,13 @@ static bool never_written(const struct kernel_channel *c, uint64_t target, struc
     uint64_t tail = gshmem_load_relaxed(c->proxy.tail), now = clock_ns();
 
     if (tail >= target || channel_is_written(&c->proxy, tail)) {
-        u->since = 0;
-    } else if (!u->since || u->position != tail) {
-        u->position = tail;
-        u->since = now;
+        u->looks = (struct clock_looks){0, 0};
+        return false;
     }
-    return u->since && now - u->since > ns;
+    if (u->position != tail)
+        u->looks = (struct clock_looks){0, 0};
+    u->position = tail;
+    return clock_looks_add(&u->looks, now) > ns;
 }
 
 /* The same for any channel: a fence in one waits for positions in the others. */
@@ -254,7 +262,7 @@ static gshmem_status_t contexts_wait_for(struct kernel_context *k, int i, const 
                                          enum stage stage, const char *call, bool last)
 {
     const uint64_t most = (last ? UNWRITTEN_LAST_S : UNWRITTEN_S) * UINT64_C(1000000000);
-    struct unwritten u[CHANNELS_MOST] = {{.since = 0}};
+    struct unwritten u[CHANNELS_MOST] = {{.position = 0}};
     struct kernel_channel *c = &k->own[i];
     gshmem_status_t status = GSHMEM_OK;
     uint64_t now = 0;

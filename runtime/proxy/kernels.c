@@ -38,13 +38,11 @@ static gshmem_status_t make_teams(struct job *j)
 {
     bool made = true;
 
-    pthread_mutex_lock(&j->lock);
     for (int i = team_next(j, 0); i >= 0 && made; i = team_next(j, i + 1)) {
-        made = kernels_make_team(j, j->team[i]);
+        made = kernels_make_view(j, j->team[i]);
         if (made)
             kernels_show_team(j, j->team[i]);
     }
-    pthread_mutex_unlock(&j->lock);
     if (made)
         return GSHMEM_OK;
     return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for kernels' view of teams");
@@ -54,9 +52,22 @@ static gshmem_status_t make_contexts(struct job *j)
 {
     gshmem_status_t status = GSHMEM_OK;
 
-    pthread_mutex_lock(&j->lock);
     for (struct context *c = j->contexts; c && !status; c = c->next)
-        status = kernels_open_context(j, c);
+        status = kernels_make_context_view(j, c);
+    return status;
+}
+
+/* Those that other threads are making get their views when they enter the job's lists, which the
+ * same lock covers. */
+static gshmem_status_t make_views(struct job *j)
+{
+    gshmem_status_t status;
+
+    pthread_mutex_lock(&j->lock);
+    if (!(status = make_teams(j)) && !(status = make_contexts(j)) &&
+        !(status = kernels_fill_queue_pairs(j)))
+        /* release: pairs with the acquire in kernels_of */
+        atomic_store_explicit(&j->kernels->complete, true, memory_order_release);
     pthread_mutex_unlock(&j->lock);
     return status;
 }
@@ -107,8 +118,7 @@ static gshmem_status_t kernels_make(struct job *j)
         (status = service_start(k->service, j, k->shared->response, k->shared->asleep,
                                 kernels_look_after_all)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||
-        (status = make_teams(j)) || (status = make_contexts(j)) ||
-        (status = kernels_show_queue_pairs(j)))
+        (status = make_views(j)))
         return status;
     k->state = (struct gshmem_device_state){
         .size = sizeof k->state,
@@ -147,8 +157,10 @@ gshmem_status_t kernels_start(struct job *j)
     follow_modules(j);
     pthread_once(&once, kernels_watch_forks); /* after the handler that gives a child its own
                                                  variables */
-    if (!(j->kernels = calloc(1, sizeof *j->kernels)))
+    struct kernels *k = calloc(1, sizeof *k);
+    if (!k)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for kernels' view of the job");
+    j->kernels = k;
     if ((status = kernels_make(j)))
         return status;
     return modules_fill(&j->kernels->state);
@@ -156,7 +168,7 @@ gshmem_status_t kernels_start(struct job *j)
 
 gshmem_status_t kernels_take_own_memory(struct job *j)
 {
-    if (!j->kernels)
+    if (!kernels_of(j))
         return GSHMEM_OK;
     j->kernels->state.ctx.own = 1;
     return modules_fill(&j->kernels->state);
@@ -245,8 +257,11 @@ gshmem_status_t kernels_add_module(struct gshmem_device_module *module)
     gshmem_status_t status = GSHMEM_OK;
     if (j && !j->kernels)
         status = kernels_start(j);
-    else if (j)
+    else if (j && kernels_of(j))
         status = fill_late(j, module);
+    else if (j)
+        status = fail(GSHMEM_ERR_STATE, "the start of kernels has failed before, and those of a "
+                                        "module that is loaded now find no job");
     job_let_go();
     return status;
 }
@@ -268,14 +283,18 @@ void gshmem_device_help(void)
 {
     struct job *j = job;
 
-    if (j && j->kernels)
-        service_help(j->kernels->service);
+    struct kernels *k = j ? kernels_of(j) : NULL;
+
+    if (k)
+        service_help(k->service);
 }
 
 void gshmem_device_receive(void)
 {
     struct job *j = job;
 
-    if (j && j->kernels)
-        service_receive(j->kernels->service);
+    struct kernels *k = j ? kernels_of(j) : NULL;
+
+    if (k)
+        service_receive(k->service);
 }

@@ -3,6 +3,7 @@
 #define GSHMEM_PROXY_PARTS_H
 
 #include "gshmem/device/state.h"
+#include "runtime/base/clock.h"
 #include "runtime/teams/departures.h"
 #include "runtime/proxy/channel.h"
 #include "runtime/proxy/memory.h"
@@ -62,7 +63,8 @@ struct kernel_team {
     struct gshmem_device_team *view;
     struct gshmem_device_rounds *rounds;
     uint64_t *failure, *waiting; /* one allocation */
-    uint64_t waited, waited_since; /* the round that the proxy has found in *waiting, and when */
+    uint64_t waited; /* the round that the proxy has found in *waiting, and for how long */
+    struct clock_looks waited_looks;
     struct kernel_tables tables;
 };
 
@@ -80,6 +82,8 @@ struct job_of_device {
 
 struct kernels {
     struct gshmem_device_state state;
+    atomic_bool complete; /* every team and context in the job's lists has a view; set under the
+                             job's lock (kernels_of) */
     struct service service[LANES_MOST];
     atomic_uint contexts; /* made so far: their channels are on lanes in turn */
     struct job_shared *shared;
@@ -97,6 +101,21 @@ struct kernels {
 /* The PEs of a team, on the channels of a context. */
 struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
                                       const struct kernel_context *on);
+
+/* The kernels' view, once it is complete; NULL before, and where there is none. acquire: pairs with
+ * the release in make_views */
+static inline struct kernels *kernels_of(const struct job *j)
+{
+    struct kernels *k = j->kernels;
+
+    return k && atomic_load_explicit(&k->complete, memory_order_acquire) ? k : NULL;
+}
+
+/* What a team, a context and the table of queue pairs have for kernels; the caller holds the job's
+ * lock, or nobody else knows the team or context. */
+bool kernels_make_view(struct job *j, struct team *t);
+gshmem_status_t kernels_make_context_view(struct job *j, struct context *c);
+gshmem_status_t kernels_fill_queue_pairs(struct job *j);
 
 /* A context with that many channels, which the network takes from; its view is not filled in. */
 gshmem_status_t kernels_make_context(struct job *j, int channels, struct pending *pending,

@@ -84,9 +84,14 @@ static gshmem_status_t replace(struct job *j, const struct queue_pairs *q)
 
 gshmem_status_t kernels_show_queue_pairs(struct job *j)
 {
+    return kernels_of(j) ? kernels_fill_queue_pairs(j) : GSHMEM_OK;
+}
+
+gshmem_status_t kernels_fill_queue_pairs(struct job *j)
+{
     const struct queue_pairs *q = j->queue_pairs;
 
-    if (!j->kernels || !q || q->n == 0)
+    if (!q || q->n == 0)
         return GSHMEM_OK;
     return j->kernels->pairs && q->n <= j->kernels->pairs->room
                ? fill(j->device, j->kernels->pairs, q)

@@ -213,12 +213,10 @@ static bool make_tables_for_gpu(struct job *j, struct team *t, struct team_of_de
     return written;
 }
 
-bool kernels_make_team(struct job *j, struct team *t)
+static bool make_view(struct job *j, struct team *t)
 {
     size_t n = j->device_heap ? 3 * (size_t)t->n_pes : t->owns_tables ? (size_t)t->n_pes : 0;
 
-    if (!j->kernels)
-        return true;
     struct kernel_team *made = t->kernel = calloc(1, sizeof *made);
     if (!made)
         return false;
@@ -237,6 +235,20 @@ bool kernels_make_team(struct job *j, struct team *t)
     return true;
 }
 
+bool kernels_make_view(struct job *j, struct team *t)
+{
+    const bool made = t->kernel || make_view(j, t);
+
+    if (!made)
+        kernels_free_team(t);
+    return made;
+}
+
+bool kernels_make_team(struct job *j, struct team *t)
+{
+    return !kernels_of(j) || kernels_make_view(j, t);
+}
+
 /* Clears the words that an earlier team left there; as with the host's blocks, its members are done
  * with them, and the members of this team synchronize before any of them sends a word. This PE may
  * have no kernels yet when the others' kernels send theirs. */
@@ -250,8 +262,14 @@ void kernels_install_team(struct job *j, struct team *t)
 {
     if (t->id >= TEAM_FIRST_OWN)
         clear_words(j, t->id);
-    if (j->kernels)
+    if (!kernels_of(j))
+        return;
+    if (kernels_make_view(j, t)) /* now, where another thread has loaded the first kernels since
+                                    kernels_make_team */
         kernels_show_team(j, t);
+    else
+        gshmem_raise(fail(GSHMEM_ERR_MEMORY,
+                          "kernels: out of memory for team %d, which they do not find", t->id));
 }
 
 void kernels_show_team(struct job *j, struct team *t)
@@ -284,7 +302,7 @@ void kernels_show_multicast(struct job *j, struct team *t)
 {
     const uint64_t base = multicast_base(t), bytes = multicast_bytes(t);
 
-    if (!j->kernels || !j->kernels->mapped)
+    if (!kernels_of(j) || !j->kernels->mapped || !t->kernel)
         return;
     memory_tell(j->device, &t->kernel->view->multicast, &base, sizeof base);
     memory_tell(j->device, &t->kernel->view->multicast_bytes, &bytes, sizeof bytes);
@@ -312,7 +330,7 @@ gshmem_status_t kernels_show_domain(struct job *j)
 
 void kernels_hide_team(struct job *j, gshmem_team_t handle)
 {
-    if (j->kernels)
+    if (kernels_of(j))
         memory_tell_pointer(j->device, &j->kernels->device->team[handle], 0);
 }
 
@@ -409,11 +427,10 @@ static bool waits_in_vain(struct kernel_team *k, uint64_t now)
     const uint64_t round = gshmem_load_relaxed(k->waiting);
     const uint64_t limit = (uint64_t)settings_number(SETTING_PEER_TIMEOUT) * 100 * CLOCK_MS;
 
-    if (round != k->waited) {
-        k->waited = round;
-        k->waited_since = now;
-    }
-    return round && now - k->waited_since >= limit;
+    if (round != k->waited)
+        k->waited_looks = (struct clock_looks){0, 0};
+    k->waited = round;
+    return clock_looks_add(&k->waited_looks, now) >= limit && round;
 }
 
 /* Kernels that wait for a PE that has left fail and report it, unless what they wait for came

@@ -7,12 +7,13 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/memory/map.h"
+#include "runtime/node/node.h"
 #include "runtime/races/parts.h"
 
 enum {
     GROUP_LOG2 = 6, /* cells that one lock covers */
     LARGE = 65536, /* bytes of an object whose cells are given back */
-    LOCK_NS = 2000000000, /* a PE that holds a lock for longer has died with it */
+    LOCK_NS = 1000000000, /* between two looks whether the PE that holds a lock has died with it */
 };
 
 /* ---- Where the cells are ---- */
@@ -40,18 +41,29 @@ static bool find_cell(const struct races *r, const void *at, size_t bytes, uint6
     return *cell + (*first + bytes + 7) / 8 <= r->cells_each;
 }
 
+static bool cells_holder_has_died(int pe)
+{
+    const int index = job->node->index_of[pe];
+
+    return index >= 0 ? !node_alive(job->node, index) : node_lost(job->node, pe);
+}
+
+/* A PE that lives gives its lock back, however late: it may be stopped, or have no CPU. */
 static void lock_group(struct races *r, int pe, uint64_t cell)
 {
     _Atomic uint32_t *lock = &r->shared->pe[pe].lock[(cell >> GROUP_LOG2) % RACES_LOCKS];
-    const uint64_t until = clock_ns() + LOCK_NS;
-    uint32_t none = 0;
+    uint64_t looks = clock_ns() + LOCK_NS;
+    uint32_t holder = 0; /* 0: nobody, or a dead PE's number + 1 */
 
     /* acquire: pairs with the release in unlock_group */
-    while (!atomic_compare_exchange_weak_explicit(lock, &none, (uint32_t)r->me + 1,
+    while (!atomic_compare_exchange_weak_explicit(lock, &holder, (uint32_t)r->me + 1,
                                                   memory_order_acquire, memory_order_relaxed)) {
-        if (clock_ns() > until)
-            break;
-        none = 0;
+        if (holder && clock_ns() > looks) {
+            looks = clock_ns() + LOCK_NS;
+            if (cells_holder_has_died((int)holder - 1))
+                continue; /* taken from this holder, if it is still the same */
+        }
+        holder = 0;
         clock_yield();
     }
 }

@@ -325,16 +325,19 @@ static gshmem_status_t context_create(gshmem_team_t handle, long options, gshmem
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
     c->view.options = (uint32_t)options;
     gshmem_status_t status = job->observer->open_context(job, c);
+    pthread_mutex_lock(&job->lock);
+    if (!status) /* again: another thread may have loaded the first kernels meanwhile */
+        status = job->observer->open_context(job, c);
+    if (!status) {
+        c->next = job->contexts;
+        job->contexts = c;
+        team->contexts++;
+    }
+    pthread_mutex_unlock(&job->lock);
     if (status) {
         free_context(job, c);
         return status;
     }
-
-    pthread_mutex_lock(&job->lock);
-    c->next = job->contexts;
-    job->contexts = c;
-    team->contexts++;
-    pthread_mutex_unlock(&job->lock);
     *ctx = &c->view;
     return GSHMEM_OK;
 }

@@ -246,8 +246,7 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
  *
  * If a member dies after all have reached the round, the notifications that others wait for may not
  * have come yet. Therefore a failure is followed by a look at all slots: if all members have
- * arrived, they say what the notifications would say. Leaders of nodes cannot look (internode.c):
- * their round may fail then. */
+ * arrived, they say what the notifications would say. Leaders of nodes ask (internode_come.c). */
 
 /* Whether all members have arrived, by their slots; *received: their signature, or GROUP_MIXED. */
 static bool group_all_have_come(const struct group *g, uint32_t signature, uint32_t *received)

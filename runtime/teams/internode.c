@@ -291,58 +291,33 @@ static gshmem_status_t send_pairs(struct group *g, struct piece *last, const cha
     return status;
 }
 
-/* Receives the word of that step from the node `distance` before this one. */
-static gshmem_status_t internode_receive(struct group *g, int step, int distance,
-                                         uint32_t *received, struct wait *w, const char *call)
-{
-    struct internode *f = g->internode;
-    _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[g->round & 1];
-    gshmem_status_t status = GSHMEM_OK;
-    const int awaited = f->leader[(f->my_host + f->hosts - distance) % f->hosts];
-    uint64_t word;
-
-    atomic_store_explicit(&f->awaited, awaited, memory_order_relaxed);
-    /* acquire: pairs with the release by which the transport stores a signal */
-    while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round &&
-           !internode_is_broken(word)) {
-        if (status) /* one more poll has found nothing either, as in group.c */
-            return status;
-        status = wait_slowly(w); /* no PE of this node can end the wait: make progress from the
-                                    start */
-    }
-    if (internode_is_broken(word))
-        return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS),
-                    "%s on team %d: PE %d, on another node, cannot reach all of its members", call,
-                    g->team, g->pe[awaited]);
-    if ((uint32_t)word != *received)
-        *received = MIXED;
-    return GSHMEM_OK;
-}
-
 /* Dissemination as in group.c, among leaders. The words arrive as signals, behind the part of the
  * payload that the sender has and the receiver has not. */
 static gshmem_status_t meet_leaders(struct group *g, uint32_t *received, bool carries,
                                     const char *call)
 {
     struct internode *f = g->internode;
+    struct leaders_round r = {.received = received, .carries = carries};
     struct piece pairs = {0, 0, 0};
     gshmem_status_t status = GSHMEM_OK;
-    struct wait w;
 
     if (carries && f->last.kind == PAYLOAD_PAIRS)
         status = send_pairs(g, &pairs, call);
-    wait_begin(&w, call, g->team);
+    wait_begin(&r.w, call, g->team);
     for (int step = 0, distance = 1; distance < f->hosts && !status; step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         int count = distance < f->hosts - distance ? distance : f->hosts - distance;
         uint64_t word = (uint64_t)g->round << 32 | *received;
 
-        status = pairs.bytes ? internode_tell(g, to, step, word, pairs, TRANSPORT_UNORDERED, call)
+        status = network_lost(job->network, g->pe[to]) ? GSHMEM_OK /* it needs no word */
+                 : pairs.bytes ? internode_tell(g, to, step, word, pairs, TRANSPORT_UNORDERED, call)
                              : tell_of_hosts(g, to, step, word, count, carries, call);
+        if (status && network_lost(job->network, g->pe[to]))
+            status = GSHMEM_OK;
         if (!status)
-            status = internode_receive(g, step, distance, received, &w, call);
+            status = internode_receive(g, step, distance, &r, call);
     }
-    wait_end(&w);
+    wait_end(&r.w);
     atomic_store_explicit(&f->awaited, -1, memory_order_relaxed);
     return status;
 }

@@ -1,5 +1,6 @@
 /* What the parts of rounds between nodes share: internode_make.c (what a group has for them),
- * internode.c (the rounds), and internode_fetch.c (slots whose data did not come along). */
+ * internode.c (the rounds), internode_fetch.c (slots whose data did not come along), and
+ * internode_come.c (a round in which a member fails). */
 #ifndef GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
 #define GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
 
@@ -10,6 +11,7 @@
 
 #include "runtime/job/job.h"
 #include "runtime/network/network.h"
+#include "runtime/network/wait.h"
 #include "runtime/teams/group.h"
 
 /* Values that leaders send in place of a signature, and that are none (see signature_make): MIXED,
@@ -79,6 +81,20 @@ static inline bool internode_is_broken(uint64_t word)
 {
     return ((uint32_t)word & ((1u << BROKEN_BITS) - 1)) == BROKEN;
 }
+
+/* A round of leaders. */
+struct leaders_round {
+    uint32_t *received; /* the signature, or MIXED */
+    bool carries;  /* words have payload with them */
+    bool all_come; /* a member has failed, and all nodes had come: words are waited for as long as
+                      their senders live, */
+    bool known;    /* and are not any more where one has failed: what they would say is known */
+    struct wait w;
+};
+
+/* Receives the word of that step from the node `distance` before this one. */
+gshmem_status_t internode_receive(struct group *g, int step, int distance, struct leaders_round *r,
+                                  const char *call);
 
 /* Offsets in a PE's system memory; both are the same on all PEs. */
 static inline uint64_t internode_inbox_offset(int slot, unsigned int parity)

@@ -23,12 +23,14 @@ struct observer {
     void (*hide_team)(struct job *j, gshmem_team_t handle);
     void (*free_team)(struct team *t);
 
-    /* A context. close_context: false, without an effect, while commands are in flight;
+    /* A context. open_context: without an effect where it has been opened before; called again
+     * under the job's lock. close_context: false, without an effect, while commands are in flight;
      * end_context: after network_stop, when there are none. */
     gshmem_status_t (*open_context)(struct job *j, struct context *c);
     bool (*close_context)(struct job *j, struct context *c);
     void (*end_context)(struct job *j, struct context *c);
-    /* More queue pairs have been made, which kernels may name from now on. */
+    /* More queue pairs have been made, which kernels may name from now on; called under the job's
+     * lock. */
     gshmem_status_t (*show_queue_pairs)(struct job *j);
     /* Waits for the commands that kernels have written for it; last: kernels have ended. */
     gshmem_status_t (*quiet)(struct kernel_context *k, const char *call, bool last);

@@ -60,9 +60,13 @@ static gshmem_status_t make(size_t n, size_t *first)
     if (status)
         return status;
     *first = more->n - n;
+    /* another thread may load the first kernels, whose table is then made of what is here */
+    pthread_mutex_lock(&job->lock);
     job->queue_pairs = more;
-    if ((status = job->observer->show_queue_pairs(job))) {
+    if ((status = job->observer->show_queue_pairs(job)))
         job->queue_pairs = before;
+    pthread_mutex_unlock(&job->lock);
+    if (status) {
         destroy(more->ctx + *first, n);
         before = more;
     }

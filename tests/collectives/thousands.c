@@ -277,11 +277,16 @@ static void try_full(void)
     CHECK_OK(gshmem_team_destroy(team[0]));
     CHECK_OK(make_by_id(&team[0]));
     CHECK_EQ(team[0], 9 * 256 + 8);
+    /* when all ranges have been tried, the next call begins with the first one again */
+    check_none(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &more), &more);
     CHECK_OK(gshmem_team_destroy(team[0]));
     for (int i = 0; i < MOST; i++) {
         if ((own[i] & 1) != (me & 1) && own[i] != 9 * 256 + 8)
             CHECK_OK(gshmem_team_destroy(own[i]));
     }
+    CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team[0]));
+    CHECK(team[0] < 256);
+    CHECK_OK(gshmem_team_destroy(team[0]));
 }
 
 /* What this process has from malloc; 0 where the C library does not say. */

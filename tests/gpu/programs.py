@@ -87,6 +87,7 @@ PROGRAMS = [
 EXCLUDED = {
     "tests/kernel/forked.cu": "about threads of the host device; a GPU's driver refuses its parent's children",
     "tests/kernel/checked.cu": "mistakes, as GSHMEM_CHECK=memory reports them; what is said is the same on all devices",
+    "tests/kernel/loaded.cu": "a program in C loads it, while another thread makes teams; the same on all devices",
     "tests/kernel/left_late.cu": "stops a process, as no program here may",
     "tests/kernel/left.cu": "ends the job by a failure, as no program here may",
     "tests/kernel/overlap.cu": "the host device stops threads at their fences, as no GPU can",

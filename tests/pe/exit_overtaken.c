@@ -1,7 +1,8 @@
 /* PE 0 ends the job with status 0, and is held up before the launcher hears of it. PE 1 sees the end in the memory of
  * the node and ends first: for the launcher that is no failure.
  *
- *     exit-overtaken exit|return|finalize    how PE 1 ends */
+ *     exit-overtaken exit|return|finalize|printed    how PE 1 ends; printed: by return, with text that it has printed
+ *                                                    and not flushed. The launcher ends it as soon as it has been told */
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -10,14 +11,17 @@
 #include "pe.h"
 
 static uint64_t never;
-static bool is_held_up;
+static bool is_held_up, is_late;
 
 /* In place of the C library's, which tells the launcher. */
 __attribute__((visibility("default"))) ssize_t send(int fd, const void *bytes, size_t size, int flags)
 {
     while (is_held_up)
         pause(); /* until the launcher ends this process */
-    return syscall(SYS_sendto, fd, bytes, size, flags, NULL, 0);
+    const ssize_t sent = syscall(SYS_sendto, fd, bytes, size, flags, NULL, 0);
+    while (is_late)
+        pause();
+    return sent;
 }
 
 int main(int argc, char **argv)
@@ -32,6 +36,10 @@ int main(int argc, char **argv)
         gshmem_global_exit(0);
     }
     gshmem_uint64_wait_until(&never, GSHMEM_CMP_EQ, 1); /* fails, as does what follows */
+    if (strcmp(how, "printed") == 0) {
+        printf("what PE 1 has printed\n");
+        is_late = true;
+    }
     if (strcmp(how, "exit") == 0)
         exit(3);
     if (strcmp(how, "finalize") == 0)

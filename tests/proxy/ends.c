@@ -1,14 +1,16 @@
 /* No kernel waits for ever: a PE dies, or ends the job, and the failure words say so; what was
  * under way to the dead ends with a status, and what goes to the living goes on.
  *
- * Starts its own PEs by fork and a unique id: ends death|abort|unwritten. PE 0 is the parent. */
+ * Starts its own PEs by fork and a unique id: ends death|abort|unwritten|stopped. PE 0 is the parent. */
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "kernel.h"
 #include "../last.h"
 
-enum { PES = 3 };
+enum { PES = 3, STOPPED_MS = 11000 /* longer than a quiet waits for a kernel that does not write */ };
 
 static uint64_t word; /* symmetric: a variable of the program */
 
@@ -89,6 +91,65 @@ static void unwritten(void)
     CHECK(!gshmem_initialized());
 }
 
+/* ---- A PE is stopped ---- */
+
+static struct {
+    const struct gshmem_channel *channel;
+    uint64_t position;
+} late;
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* As a kernel's thread that had no CPU when its PE was stopped, and has none at once when it goes on. */
+static void *write_late(void *unused)
+{
+    const struct gshmem_command put = {.kind = GSHMEM_COMMAND_PUT,
+                                       .pe = (uint32_t)gshmem_my_pe(),
+                                       .address = (uintptr_t)&word,
+                                       .local = (uintptr_t)&word,
+                                       .size = sizeof word};
+
+    (void)unused;
+    for (int64_t before = now_ms(), now; (now = now_ms()) - before < STOPPED_MS / 2; before = now)
+        usleep(1000);
+    usleep(300 * 1000);
+    gshmem_channel_write(late.channel, late.position, gshmem_command_encode(&put), 1);
+    return NULL;
+}
+
+/* The time in which a PE is stopped does not count against the kernel that was about to write. */
+static void stopped(void)
+{
+    const pid_t me = getpid();
+    gshmem_ctx_t ctx;
+    pthread_t thread;
+
+    if (gshmem_my_pe() > 0)
+        return;
+    CHECK_OK(gshmem_ctx_create(0, &ctx));
+    late.channel = &ctx->device->channel->ring;
+    late.position = gshmem_channel_take(late.channel, 1);
+    CHECK_EQ(pthread_create(&thread, NULL, write_late, NULL), 0);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        usleep(500 * 1000); /* so that the quiet has begun to wait */
+        kill(me, SIGSTOP);
+        usleep(STOPPED_MS * 1000);
+        kill(me, SIGCONT);
+        _exit(0);
+    }
+    CHECK_OK(gshmem_ctx_quiet(ctx));
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(waitpid(child, NULL, 0), child);
+}
+
 static void be_pe(void (*run)(void), const gshmem_uniqueid_t *uid, int pe)
 {
     gshmem_init_attr_t attr = {.uid = uid, .pe = pe, .n_pes = PES};
@@ -104,12 +165,13 @@ int main(int argc, char **argv)
     void (*run)(void) = strcmp(name, "death") == 0       ? death
                         : strcmp(name, "abort") == 0     ? abort_job
                         : strcmp(name, "unwritten") == 0 ? unwritten
+                        : strcmp(name, "stopped") == 0   ? stopped
                                                          : NULL;
     gshmem_uniqueid_t uid;
     pid_t child[PES];
 
     if (!run) {
-        fprintf(stderr, "usage: %s death|abort|unwritten\n", argv[0]);
+        fprintf(stderr, "usage: %s death|abort|unwritten|stopped\n", argv[0]);
         return 2;
     }
     CHECK_OK(gshmem_get_uniqueid(&uid));

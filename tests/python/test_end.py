@@ -442,19 +442,27 @@ def test_interrupt_of_another_one(who):
             time.sleep(2)
             gshmem.barrier()
         elif who == "a child":
-            ready = os.pipe()
-            child = os.fork()
-            if child == 0:
-                try:
-                    os.write(ready[1], b"x")
-                    time.sleep(60)
-                    os._exit(1)
-                except KeyboardInterrupt:
-                    os._exit(0)
-            os.read(ready[0], 1)
-            threading.Timer(0.3, os.kill, (child, signal.SIGINT)).start()
+            from gshmem import _job
+
+            ended = []
+
+            def fork():
+                while not _job._inside.value:
+                    time.sleep(0.01)
+                if (child := os.fork()) == 0:
+                    try:
+                        os.kill(os.getpid(), signal.SIGINT)
+                        time.sleep(60)
+                        os._exit(1)
+                    except KeyboardInterrupt:
+                        os._exit(0)
+                ended.append(os.waitpid(child, 0)[1])
+
+            thread = threading.Thread(target=fork)
+            thread.start()
             gshmem.barrier()
-            assert os.waitpid(child, 0)[1] == 0
+            thread.join()
+            assert ended == [0]
         else:
             thread = threading.Thread(target=gshmem.barrier)
             thread.start()
@@ -513,17 +521,95 @@ def test_interrupt_in_a_collective_ends_the_job():
     )
 
 
-@pytest.mark.parametrize("who", ["the same call", "a later call", "the program's handler"])
+@pytest.mark.parametrize(
+    "who",
+    [
+        "an event loop",
+        "an event loop that is closed",
+        "a task",
+        "a handler that was set meanwhile",
+    ],
+)
+def test_interrupt_in_a_collective_where_others_watch(who):
+    """The job ends all the same: signal.set_wakeup_fd is another's, the collective is called by a
+    task of asyncio.run, or the program has had a handler for a while."""
+    process = python(
+        f"""
+        import asyncio
+
+        who = {who!r}
+        gshmem.init()
+        gshmem.barrier()
+        if gshmem.my_pe() == 0:
+            loop = asyncio.new_event_loop()
+            if "loop" in who:
+                loop.add_signal_handler(signal.SIGUSR1, lambda: None)
+            if "closed" in who:
+                loop.close()
+            if "handler" in who:
+                before = signal.signal(signal.SIGINT, lambda *_: None)
+                gshmem.WORLD.n_pes
+                signal.signal(signal.SIGINT, before)
+                time.sleep(0.01)  # handlers are looked at once in a millisecond
+
+            async def task():
+                gshmem.barrier()
+
+            print("waits", os.getpid(), flush=True)
+            if who == "a task":
+                asyncio.run(task())
+            gshmem.barrier()
+        time.sleep(100)  # PE 1, and a signal for it does not let it go on
+    """,
+        "-n",
+        "2",
+        wait=False,
+    )
+    pid = process.stdout.readline().split()[1]
+    wait_until(lambda: is_inside(pid, "gshmem_barrier"), process)
+    os.kill(int(pid), signal.SIGINT)
+    out, _ = process.communicate(timeout=100)
+    assert process.returncode == 130 and "PE 0: interrupted in barrier" in out, (
+        process.returncode,
+        out,
+    )
+
+
+def test_interrupt_that_the_program_has_handled():
+    """It is not charged to the collective that follows at once."""
+    passes(
+        """
+        gshmem.init()
+        for _ in range(3):
+            gshmem.barrier()
+            if gshmem.my_pe() == 0:
+                try:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    time.sleep(100)
+                except KeyboardInterrupt:
+                    pass
+            else:
+                time.sleep(1.5)
+            gshmem.barrier()
+        gshmem.finalize()
+    """,
+        "-n",
+        "2",
+    )
+
+
+@pytest.mark.parametrize(
+    "who", ["the same call", "a later call", "an earlier call", "the program's handler"]
+)
 def test_which_call_an_interrupt_ends(who):
     """The job ends if the main thread stays in the call in which Ctrl-C has found it. It does not
     end for a later call of the same name, nor where the program has its own handler for SIGINT."""
     passes(f"""
-        import socket
         from gshmem import _job
 
         who, ends = {who!r}, []
         gshmem.init()
-        first, later = (tuple(["barrier"]) for _ in range(2))
+        first, later = (1, "barrier"), (2, "barrier")
 
         class State(type(_job.state)):
             reads = 0
@@ -531,6 +617,8 @@ def test_which_call_an_interrupt_ends(who):
             @property
             def inside(self):
                 self.reads += 1
+                if who == "an earlier call":
+                    return later
                 return later if who == "a later call" and self.reads > 1 else first
 
         real, _job.state = _job.state, State()
@@ -538,9 +626,9 @@ def test_which_call_an_interrupt_ends(who):
         real_exit, _job.lib.gshmem_global_exit = _job.lib.gshmem_global_exit, ends.append
         if who == "the program's handler":
             signal.signal(signal.SIGINT, lambda *_: None)
-        reader, writer = socket.socketpair()
-        writer.send(bytes([signal.SIGINT]))
-        writer.close()
+        reader, writer = os.pipe()
+        os.write(writer, (1).to_bytes(8, sys.byteorder))
+        os.close(writer)
         _job._watch(reader)
         _job.state, _job.lib.gshmem_global_exit = real, real_exit
         assert ends == ([130] if who == "the same call" else []), ends
