@@ -110,14 +110,66 @@ static gshmem_status_t service_flush(void *context)
     return d->ops->flush(d);
 }
 
-/* What the local transport does, it does in post, but for what is large, or a device's. */
-static __attribute__((noinline)) void trace_copied(const struct transport_request *r)
+static void trace_taken(const struct carried *c)
 {
-    trace_event(TRACE_COPIED, trace_op_of(r->kind), r->pe, trace_operation,
-                trace_at(r->segment, r->offset), r->bytes);
-    if (r->kind == TRANSPORT_PUT && r->signal_op)
-        trace_event(TRACE_COPIED_SIGNAL, TRACE_SIGNAL, r->pe, trace_operation,
-                    trace_at(r->signal_segment, r->signal_offset), sizeof(uint64_t));
+    trace_write_at(c->ticks, TRACE_TAKEN, c->op, c->pe, c->id, c->at, c->bytes);
+}
+
+static void trace_copied(const struct carried *c, uint64_t ticks)
+{
+    trace_write_at(ticks, TRACE_COPIED, c->op, c->pe, c->id, c->at, c->bytes);
+    if (c->signal_at)
+        trace_write_at(ticks, TRACE_COPIED_SIGNAL, TRACE_SIGNAL, c->pe, c->id, c->signal_at - 1,
+                       sizeof(uint64_t));
+}
+
+/* All steps of the last command that was complete at once. */
+static __attribute__((noinline)) void trace_carried(struct service *s)
+{
+    const struct carried *c = &s->carried;
+
+    trace_taken(c);
+    trace_copied(c, c->ticks + 1);
+    trace_write_at(c->ticks + 2, TRACE_DONE, TRACE_NO_OP, c->pe, c->id, GSHMEM_OK, 0);
+    s->carried.id = 0;
+}
+
+/* The local transport carries out in post what is not large, nor a device's. Such a command has one
+ * reading of the clock for all of its steps, which are written when kernels have seen that it is
+ * complete, or when the next one is posted. */
+static __attribute__((noinline)) gshmem_status_t
+post_traced(struct service *s, struct transport *t, bool here, const struct transport_request *r)
+{
+    struct proxy_channel *channel = ((const struct passage *)r->tag)->channel;
+    const struct carried c = {
+        .ticks = trace_ticks_now(),
+        .id = trace_operation,
+        .at = trace_at(r->segment, r->offset),
+        .bytes = r->bytes,
+        .signal_at = r->kind == TRANSPORT_PUT && r->signal_op
+                         ? trace_at(r->signal_segment, r->signal_offset) + 1
+                         : 0,
+        .op = trace_op_of(r->kind),
+        .pe = r->pe,
+    };
+
+    if (s->carried.id)
+        trace_carried(s);
+    if (!here || r->bytes > TRANSPORT_COPIED)
+        trace_taken(&c);
+    channel->carries = here && r->bytes <= TRANSPORT_COPIED;
+    const gshmem_status_t status = t->ops->post(t, r);
+    if (!here || r->bytes > TRANSPORT_COPIED) {
+        if (here && !status)
+            trace_copied(&c, 0);
+    } else if (channel->carries && !status) { /* it goes on: a device copies */
+        trace_taken(&c);
+        trace_copied(&c, 0);
+    } else if (!status) {
+        s->carried = c;
+    }
+    channel->carries = false;
+    return status;
 }
 
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
@@ -136,11 +188,10 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
     /* small operations of threads that were issued before it */
     if (!here && n->open && open_batches_post_to(n, request->pe))
         return TRANSPORT_FULL;
-    const gshmem_status_t status = t->ops->post(t, request);
+    const gshmem_status_t status = trace_is_on() ? post_traced(s, t, here, request)
+                                                 : t->ops->post(t, request);
     if (!status)
         network_count(n, request, here ? STATS_PROXY : STATS_PROXY_NETWORK, false);
-    if (trace_is_on() && here && !status)
-        trace_copied(request);
     return status;
 }
 
@@ -269,6 +320,8 @@ static bool service_take(struct network_source *source)
         if (GSHMEM_UNLIKELY(s->channel[i]->found.full || s->channel[i]->found.no_room))
             count_limits(s, s->channel[i]);
     }
+    if (GSHMEM_UNLIKELY(s->carried.id))
+        trace_carried(s);
     return took;
 }
 

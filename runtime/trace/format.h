@@ -4,8 +4,8 @@
  * full, and takes the next one of the ring that nobody holds. The file is mapped, so that what a PE
  * has written is there also after it was killed.
  *
- * Times are ticks of the CPU's counter. Each chunk has a pair of ticks and nanoseconds, from which
- * the reader derives the times of its events. */
+ * Times are ticks of the CPU's counter. Each chunk has a pair of ticks and nanoseconds; from those
+ * of all chunks the reader derives the times of events. */
 #ifndef GSHMEM_RUNTIME_TRACE_FORMAT_H
 #define GSHMEM_RUNTIME_TRACE_FORMAT_H
 
@@ -16,7 +16,7 @@
 #include "runtime/base/kernel_place.h"
 
 enum {
-    TRACE_VERSION = 3,
+    TRACE_VERSION = 4,
     TRACE_HEAD_BYTES = 64 * 1024,
     TRACE_EVENTS = 254, /* of a chunk */
     TRACE_NAMES = 960,
@@ -31,8 +31,8 @@ static const char trace_magic[8] = {'G', 'S', 'H', 'M', 'E', 'M', 't', 'r'};
  * its events, on all PEs. */
 enum trace_what {
     TRACE_NONE,
-    /* The thread has entered a call, or a range of the program; at: the name's number; id: 1 if it
-     * waits there for kernels. */
+    /* The thread has entered a call, or a range of the program; at: the name's number; id: enum
+     * trace_called. */
     TRACE_CALL,
     TRACE_RETURN, /* and has left the innermost of them */
     /* The PE has arrived at a round of a team, in which all members wait for each other. at: the
@@ -77,6 +77,8 @@ enum trace_what {
 };
 
 enum trace_op { TRACE_NO_OP, TRACE_PUT, TRACE_GET, TRACE_ATOMIC, TRACE_SIGNAL, TRACE_OPS };
+
+enum trace_called { TRACE_OF_GSHMEM, TRACE_FOR_KERNELS, TRACE_OF_PROGRAM };
 
 /* Who can end a wait. */
 enum trace_awaited { TRACE_PEERS, TRACE_NETWORK, TRACE_VARIABLE, TRACE_BLOCKS };
@@ -147,6 +149,7 @@ struct trace_head {
     struct trace_segment segment[TRACE_SEGMENTS];
     _Atomic uint64_t taken; /* chunks so far */
     _Atomic uint64_t lost;  /* events for which there was no chunk */
+    _Atomic uint64_t overwritten; /* events of which later ones have the place */
     _Atomic uint32_t names;
     uint32_t unused;
     char name[TRACE_NAMES][TRACE_NAME_BYTES];

@@ -33,7 +33,7 @@ struct traced_pe {
     double rate;   /* ns in a tick */
     int clock;     /* PEs with the same number have the same CLOCK_MONOTONIC */
     double begin, end; /* ns: the first and the last event, or the end of the job */
-    uint64_t overwritten; /* events that were, or found no room */
+    uint64_t overwritten, lost; /* events that were, and that found no room */
 };
 
 struct traced {
@@ -117,7 +117,9 @@ struct interval {
     const char *name;
     int pe; /* index in traced.pe */
     uint32_t thread;
-    int depth; /* 0: the program called it */
+    int depth;      /* in how many others it is */
+    int calls;      /* of them not ranges of the program; 0: the program called it */
+    bool of_program; /* a range of the program on the host */
     bool is_wait;
     bool is_open;               /* the trace ends within it */
     enum trace_awaited awaited; /* of a wait */
@@ -193,6 +195,8 @@ size_t tracks_number(const struct tracks *k, uint64_t place);
 
 bool json_write(const struct traced *t, const struct intervals *s, FILE *to);
 void summary_write(const struct traced *t, const struct intervals *s, FILE *to);
+/* The numbers of the summary, as JSON, which gshmem-plot draws. */
+bool numbers_write(const struct traced *t, const struct intervals *s, FILE *to);
 void path_write(const struct traced *t, const struct intervals *s, FILE *to);
 
 #endif
