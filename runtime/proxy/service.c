@@ -115,34 +115,34 @@ static void trace_taken(const struct carried *c)
     trace_write_at(c->ticks, TRACE_TAKEN, c->op, c->pe, c->id, c->at, c->bytes);
 }
 
+static void trace_copied_signal(const struct carried *c, uint64_t ticks)
+{
+    trace_write_at(ticks, TRACE_COPIED_SIGNAL, TRACE_SIGNAL, c->pe, c->id, c->signal_at - 1,
+                   sizeof(uint64_t));
+}
+
 static void trace_copied(const struct carried *c, uint64_t ticks)
 {
     trace_write_at(ticks, TRACE_COPIED, c->op, c->pe, c->id, c->at, c->bytes);
     if (c->signal_at)
-        trace_write_at(ticks, TRACE_COPIED_SIGNAL, TRACE_SIGNAL, c->pe, c->id, c->signal_at - 1,
-                       sizeof(uint64_t));
+        trace_copied_signal(c, ticks);
 }
 
-/* All steps of the last command that was complete at once. */
+/* The last command that was complete at once. */
 static __attribute__((noinline)) void trace_carried(struct service *s)
 {
     const struct carried *c = &s->carried;
 
-    trace_taken(c);
-    trace_copied(c, c->ticks + 1);
-    trace_write_at(c->ticks + 2, TRACE_DONE, TRACE_NO_OP, c->pe, c->id, GSHMEM_OK, 0);
+    trace_write_at(c->ticks, TRACE_CARRIED, c->op, c->pe, c->id, c->at, c->bytes);
+    if (GSHMEM_UNLIKELY(c->signal_at))
+        trace_copied_signal(c, c->ticks + 1);
     s->carried.id = 0;
 }
 
-/* The local transport carries out in post what is not large, nor a device's. Such a command has one
- * reading of the clock for all of its steps, which are written when kernels have seen that it is
- * complete, or when the next one is posted. */
-static __attribute__((noinline)) gshmem_status_t
-post_traced(struct service *s, struct transport *t, bool here, const struct transport_request *r)
+static struct carried carried_of(const struct transport_request *r, uint64_t ticks)
 {
-    struct proxy_channel *channel = ((const struct passage *)r->tag)->channel;
-    const struct carried c = {
-        .ticks = trace_ticks_now(),
+    return (struct carried){
+        .ticks = ticks,
         .id = trace_operation,
         .at = trace_at(r->segment, r->offset),
         .bytes = r->bytes,
@@ -152,23 +152,44 @@ post_traced(struct service *s, struct transport *t, bool here, const struct tran
         .op = trace_op_of(r->kind),
         .pe = r->pe,
     };
+}
+
+/* The local transport carries out in post what is not large, nor a device's. Such a command has one
+ * reading of the clock for all of its steps, which are written when kernels have seen that it is
+ * complete, or when the next one is posted. */
+static __attribute__((noinline)) gshmem_status_t
+post_traced_here(struct service *s, const struct transport_request *r)
+{
+    struct proxy_channel *channel = ((const struct passage *)r->tag)->channel;
+    const uint64_t ticks = trace_ticks_now();
 
     if (s->carried.id)
         trace_carried(s);
-    if (!here || r->bytes > TRANSPORT_COPIED)
-        trace_taken(&c);
-    channel->carries = here && r->bytes <= TRANSPORT_COPIED;
-    const gshmem_status_t status = t->ops->post(t, r);
-    if (!here || r->bytes > TRANSPORT_COPIED) {
-        if (here && !status)
-            trace_copied(&c, 0);
-    } else if (channel->carries && !status) { /* it goes on: a device copies */
-        trace_taken(&c);
-        trace_copied(&c, 0);
-    } else if (!status) {
-        s->carried = c;
-    }
+    channel->carries = true;
+    const gshmem_status_t status = s->network->local->ops->post(s->network->local, r);
+    const bool complete = !channel->carries;
     channel->carries = false;
+    if (status)
+        return status;
+    s->carried = carried_of(r, ticks);
+    if (!complete) { /* a device copies */
+        trace_taken(&s->carried);
+        trace_copied(&s->carried, 0);
+        s->carried.id = 0;
+    }
+    return status;
+}
+
+/* What is large, or goes over the network. */
+static __attribute__((noinline)) gshmem_status_t
+post_traced(struct transport *t, bool here, const struct transport_request *r)
+{
+    const struct carried c = carried_of(r, trace_ticks_now());
+
+    trace_taken(&c);
+    const gshmem_status_t status = t->ops->post(t, r);
+    if (here && !status)
+        trace_copied(&c, 0);
     return status;
 }
 
@@ -188,8 +209,10 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
     /* small operations of threads that were issued before it */
     if (!here && n->open && open_batches_post_to(n, request->pe))
         return TRANSPORT_FULL;
-    const gshmem_status_t status = trace_is_on() ? post_traced(s, t, here, request)
-                                                 : t->ops->post(t, request);
+    const gshmem_status_t status = !trace_is_on() ? t->ops->post(t, request)
+                                   : here && request->bytes <= TRANSPORT_COPIED
+                                       ? post_traced_here(s, request)
+                                       : post_traced(t, here, request);
     if (!status)
         network_count(n, request, here ? STATS_PROXY : STATS_PROXY_NETWORK, false);
     return status;

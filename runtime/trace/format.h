@@ -59,6 +59,9 @@ enum trace_what {
     TRACE_DONE,     /* the initiator knows that it is complete; at: the status */
     /* A thread of a kernel posts the command; at: its place, as kernel_place. */
     TRACE_KERNEL,
+    /* The proxy has taken a command, and carried it out at once, without a failure: what
+     * TRACE_TAKEN, TRACE_COPIED and TRACE_DONE say, one tick after the other. */
+    TRACE_CARRIED,
     /* Kernels of the host device. id: the place of the launch, block or thread (kernel_place);
      * bytes: the number of a name. */
     TRACE_LAUNCH, /* a launch begins to run; at: its blocks; and ends */
@@ -96,6 +99,11 @@ struct trace_event {
 static inline uint32_t trace_kind(enum trace_what what, enum trace_op op, int peer)
 {
     return (uint32_t)what << 27 | (uint32_t)op << 24 | ((uint32_t)peer & TRACE_NOBODY);
+}
+
+static inline enum trace_what trace_what_of(const struct trace_event *e)
+{
+    return (enum trace_what)(e->kind >> 27);
 }
 
 static inline uint64_t trace_at(int segment, uint64_t offset)

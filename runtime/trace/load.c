@@ -200,7 +200,29 @@ static int by_time(const void *a, const void *b)
 
     if (x->ns != y->ns)
         return x->ns < y->ns ? -1 : 1;
-    return x->event < y->event ? -1 : x->event > y->event;
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
+    return x->what < y->what ? -1 : x->what > y->what;
+}
+
+static size_t count_items(const struct trace_chunk *c)
+{
+    const uint32_t used = chunk_used(c);
+    size_t n = used;
+
+    for (uint32_t e = 0; e < used; e++)
+        n += trace_what_of(&c->event[e]) == TRACE_CARRIED ? 2 : 0;
+    return n;
+}
+
+static void add_items(struct traced_pe *p, const struct trace_event *e, double ns, uint32_t thread)
+{
+    static const enum trace_what carried[] = {TRACE_TAKEN, TRACE_COPIED, TRACE_DONE};
+    const enum trace_what what = trace_what_of(e);
+
+    for (int i = 0; i < (what == TRACE_CARRIED ? 3 : 1); i++)
+        p->item[p->n++] = (struct item){ns + i * p->rate, e, thread,
+                                        what == TRACE_CARRIED ? carried[i] : what};
 }
 
 /* Times are nanoseconds since this PE's clock was 0, until traced_align. */
@@ -213,7 +235,7 @@ static bool read_events(struct traced_pe *p)
     if (!readings_find(&clock, p))
         return false;
     for (uint32_t i = 0; i < p->chunks; i++)
-        n += chunk_used(&p->chunk[i]);
+        n += count_items(&p->chunk[i]);
     if (!(p->item = malloc((n ? n : 1) * sizeof *p->item))) {
         free(clock.of);
         return false;
@@ -223,7 +245,7 @@ static bool read_events(struct traced_pe *p)
         const uint32_t used = chunk_used(c), thread = used ? find_thread(p, c) : 0;
         for (uint32_t e = 0; e < used; e++) {
             const double ns = readings_ns(&clock, c->event[e].time, p->rate);
-            p->item[p->n++] = (struct item){ns, &c->event[e], thread};
+            add_items(p, &c->event[e], ns, thread);
         }
     }
     free(clock.of);

@@ -13,6 +13,7 @@ struct item {
     double ns;
     const struct trace_event *event;
     uint32_t thread; /* index in the PE's `thread` */
+    uint32_t what;   /* the event's; three items have a TRACE_CARRIED */
 };
 
 struct traced_thread {
@@ -59,7 +60,13 @@ struct step {
 
 static inline enum trace_what item_what(const struct item *i)
 {
-    return (enum trace_what)(i->event->kind >> 27);
+    return (enum trace_what)i->what;
+}
+
+/* With which the operation ended, of TRACE_DONE. */
+static inline uint64_t item_status(const struct item *i)
+{
+    return trace_what_of(i->event) == TRACE_CARRIED ? 0 : i->event->at;
 }
 
 static inline enum trace_op item_op(const struct item *i)
