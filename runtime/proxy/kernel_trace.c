@@ -254,11 +254,20 @@ static void kernel_trace_event(enum kernel_event what, uint64_t ticks, uint64_t 
     writer_leave();
 }
 
-/* All of its events at once. */
+/* As one event, if it fits. */
 static void write_waited(const struct kernel_wait *w)
 {
-    const uint64_t block = w->place - kernel_thread_of(w->place);
+    struct awaited_by by = {TRACE_BLOCKS, -1, "a barrier of the grid"};
+    const uint64_t block = w->place - kernel_thread_of(w->place), ticks = w->end - w->begin;
+    const bool is_idle = w->idle && w->idle == w->begin;
 
+    if (w->address)
+        find_awaited(w->address, &by);
+    if (ticks < UINT32_MAX && !(w->address >> 48) && (is_idle || !w->idle)) {
+        trace_write_at(w->begin, TRACE_KERNEL_WAITED, (enum trace_op)by.awaited, by.only, w->place,
+                       trace_waited(w->address, trace_name(by.what), is_idle), ticks);
+        return;
+    }
     tell_wait(w->begin, w->place, w->address);
     trace_write_at(w->end, TRACE_KERNEL_WAKE, TRACE_NO_OP, -1, w->place, 0, 0);
     if (!w->idle)

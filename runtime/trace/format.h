@@ -74,6 +74,9 @@ enum trace_what {
      * trace_awaited. */
     TRACE_KERNEL_WAIT,
     TRACE_KERNEL_WAKE,
+    /* Both, of a wait that was short; id: the place; time: when it began; bytes: for how many ticks;
+     * at: trace_waited. */
+    TRACE_KERNEL_WAITED,
     TRACE_KERNEL_CALL, /* a range of the program begins, and ends */
     TRACE_KERNEL_RETURN,
     TRACE_WHATS,
@@ -126,6 +129,29 @@ static inline uint64_t trace_round(int team, int first, uint32_t round)
            (uint64_t)((uint32_t)first & 0xfffff) << 32 | round;
 }
 
+/* Of a short wait: the address, the number of the wait's name, and whether the block was idle for
+ * all of it. */
+static inline uint64_t trace_waited(uint64_t address, uint32_t name, int idle)
+{
+    return (address & UINT64_C(0xffffffffffff)) | (uint64_t)(name & 0x3ff) << 48 |
+           (uint64_t)(idle != 0) << 58;
+}
+
+static inline uint64_t trace_waited_address(uint64_t at)
+{
+    return at & UINT64_C(0xffffffffffff);
+}
+
+static inline uint32_t trace_waited_name(uint64_t at)
+{
+    return (uint32_t)(at >> 48 & 0x3ff);
+}
+
+static inline int trace_waited_idle(uint64_t at)
+{
+    return (int)(at >> 58 & 1);
+}
+
 struct trace_chunk {
     uint64_t number; /* the how many-th taken, from 1; 0: none has been here */
     uint64_t ticks;  /* when it was taken */
@@ -166,6 +192,7 @@ struct trace_head {
 static_assert(sizeof(struct trace_event) == 32, "half a cache line");
 static_assert(sizeof(struct trace_chunk) == 8192, "a whole number of pages");
 static_assert(sizeof(struct trace_head) <= TRACE_HEAD_BYTES, "names end before the chunks");
+static_assert(TRACE_NAMES <= 1024, "ten bits of trace_waited");
 static_assert(TRACE_WHATS <= 32 && TRACE_OPS <= 8, "five bits, and three");
 
 #endif

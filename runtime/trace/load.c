@@ -205,24 +205,54 @@ static int by_time(const void *a, const void *b)
     return x->what < y->what ? -1 : x->what > y->what;
 }
 
+/* What the event stands for, and how many ticks later. */
+struct stood_for {
+    enum trace_what what;
+    double later;
+};
+
+enum { ITEMS_MOST = 4 };
+
+static int stands_for(const struct trace_event *e, struct stood_for of[ITEMS_MOST])
+{
+    const enum trace_what what = trace_what_of(e);
+    int n = 0;
+
+    if (what == TRACE_CARRIED) {
+        of[n++] = (struct stood_for){TRACE_TAKEN, 0};
+        of[n++] = (struct stood_for){TRACE_COPIED, 1};
+        of[n++] = (struct stood_for){TRACE_DONE, 2};
+    } else if (what == TRACE_KERNEL_WAITED) {
+        of[n++] = (struct stood_for){TRACE_KERNEL_WAIT, 0};
+        of[n++] = (struct stood_for){TRACE_KERNEL_WAKE, e->bytes};
+        if (trace_waited_idle(e->at)) {
+            of[n++] = (struct stood_for){TRACE_IDLE, 0};
+            of[n++] = (struct stood_for){TRACE_BUSY, e->bytes};
+        }
+    } else {
+        of[n++] = (struct stood_for){what, 0};
+    }
+    return n;
+}
+
 static size_t count_items(const struct trace_chunk *c)
 {
+    struct stood_for of[ITEMS_MOST];
     const uint32_t used = chunk_used(c);
-    size_t n = used;
+    size_t n = 0;
 
     for (uint32_t e = 0; e < used; e++)
-        n += trace_what_of(&c->event[e]) == TRACE_CARRIED ? 2 : 0;
+        n += (size_t)stands_for(&c->event[e], of);
     return n;
 }
 
 static void add_items(struct traced_pe *p, const struct trace_event *e, double ns, uint32_t thread)
 {
-    static const enum trace_what carried[] = {TRACE_TAKEN, TRACE_COPIED, TRACE_DONE};
-    const enum trace_what what = trace_what_of(e);
+    struct stood_for of[ITEMS_MOST];
+    const int n = stands_for(e, of);
 
-    for (int i = 0; i < (what == TRACE_CARRIED ? 3 : 1); i++)
-        p->item[p->n++] = (struct item){ns + i * p->rate, e, thread,
-                                        what == TRACE_CARRIED ? carried[i] : what};
+    for (int i = 0; i < n; i++)
+        p->item[p->n++] = (struct item){ns + of[i].later * p->rate, e, thread, of[i].what};
 }
 
 /* Times are nanoseconds since this PE's clock was 0, until traced_align. */

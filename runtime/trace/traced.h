@@ -13,7 +13,7 @@ struct item {
     double ns;
     const struct trace_event *event;
     uint32_t thread; /* index in the PE's `thread` */
-    uint32_t what;   /* the event's; three items have a TRACE_CARRIED */
+    uint32_t what;   /* the event's; several items have a TRACE_CARRIED or TRACE_KERNEL_WAITED */
 };
 
 struct traced_thread {
@@ -61,6 +61,29 @@ struct step {
 static inline enum trace_what item_what(const struct item *i)
 {
     return (enum trace_what)i->what;
+}
+
+static inline bool item_is_short_wait(const struct item *i)
+{
+    return trace_what_of(i->event) == TRACE_KERNEL_WAITED;
+}
+
+/* Of an event of kernels: the launch, block or thread, the object, and the name's number. */
+static inline uint64_t item_place(const struct item *i)
+{
+    const bool of_block = item_is_short_wait(i) && (i->what == TRACE_IDLE || i->what == TRACE_BUSY);
+
+    return of_block ? i->event->id - kernel_thread_of(i->event->id) : i->event->id;
+}
+
+static inline uint64_t item_object(const struct item *i)
+{
+    return item_is_short_wait(i) ? trace_waited_address(i->event->at) : i->event->at;
+}
+
+static inline uint64_t item_name(const struct item *i)
+{
+    return item_is_short_wait(i) ? trace_waited_name(i->event->at) : i->event->bytes;
 }
 
 /* With which the operation ended, of TRACE_DONE. */

@@ -130,9 +130,14 @@ static void block_goes_on(struct block *b, uint64_t ticks)
 
 /* From now on, if all threads of the block that have not ended wait for others of it, or for
  * PEs. */
+static bool becomes_idle(const struct block *b)
+{
+    return !b->idle && b->waits + b->parked == b->live;
+}
+
 static void block_may_be_idle(struct block *b, uint64_t ticks)
 {
-    if (b->idle || b->waits + b->parked != b->live)
+    if (!becomes_idle(b))
         return;
     b->idle = true;
     b->idle_traced = false;
@@ -158,8 +163,7 @@ static void wait_begins(struct thread *self, uint64_t address, uint64_t since, u
     block_may_be_idle(self->block, now);
 }
 
-/* A short wait ends when its thread was last resumed: to read the clock once more takes longer. */
-static void keep_short_wait(struct thread *self)
+static void keep_short_wait(struct thread *self, uint64_t end)
 {
     struct block *b = self->block;
     const bool tells_idle = b->idle && !b->idle_traced;
@@ -168,7 +172,7 @@ static void keep_short_wait(struct thread *self)
     b->past = (struct kernel_wait){.place = place_of(self),
                                    .address = self->wait_at,
                                    .begin = self->wait_since,
-                                   .end = self->wait_last,
+                                   .end = end,
                                    .idle = tells_idle ? b->idle_since : 0};
     if (tells_idle)
         b->idle = false;
@@ -182,7 +186,7 @@ static void wait_ends_at(struct thread *self, uint64_t ticks)
     self->waits = false;
     b->waits--;
     if (to && self->wait_untold)
-        keep_short_wait(self);
+        keep_short_wait(self, to->ticks());
     else if (to)
         to->tell(KERNEL_WAIT_ENDS, ticks, place_of(self), NULL, 0);
     block_goes_on(b, ticks);
@@ -206,12 +210,18 @@ void events_thread_resumed(struct thread *self)
 
     if (!to)
         return;
+    if (self->wait_untold > 1 && !becomes_idle(self->block)) {
+        self->wait_untold--; /* without a look at the clock, which takes as long as a poll */
+        return;
+    }
     self->wait_last = to->ticks();
     block_may_be_idle(self->block, self->wait_last);
-    if (self->wait_untold && --self->wait_untold == 0)
+    if (self->wait_untold == 1)
         tell_long_wait(self, to);
     else if (!self->wait_untold)
         tell_idle(self->block);
+    else
+        self->wait_untold--;
 }
 
 /* A wait in a kernel that our compiler has seen. */
