@@ -25,7 +25,6 @@
 #include "runtime/node/node.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
-#include "runtime/trace/trace.h"
 #include "transport/optional.h"
 
 enum {
@@ -110,89 +109,6 @@ static gshmem_status_t service_flush(void *context)
     return d->ops->flush(d);
 }
 
-static void trace_taken(const struct carried *c)
-{
-    trace_write_at(c->ticks, TRACE_TAKEN, c->op, c->pe, c->id, c->at, c->bytes);
-}
-
-static void trace_copied_signal(const struct carried *c, uint64_t ticks)
-{
-    trace_write_at(ticks, TRACE_COPIED_SIGNAL, TRACE_SIGNAL, c->pe, c->id, c->signal_at - 1,
-                   sizeof(uint64_t));
-}
-
-static void trace_copied(const struct carried *c, uint64_t ticks)
-{
-    trace_write_at(ticks, TRACE_COPIED, c->op, c->pe, c->id, c->at, c->bytes);
-    if (c->signal_at)
-        trace_copied_signal(c, ticks);
-}
-
-/* The last command that was complete at once. */
-static __attribute__((noinline)) void trace_carried(struct service *s)
-{
-    const struct carried *c = &s->carried;
-
-    trace_write_at(c->ticks, TRACE_CARRIED, c->op, c->pe, c->id, c->at, c->bytes);
-    if (GSHMEM_UNLIKELY(c->signal_at))
-        trace_copied_signal(c, c->ticks + 1);
-    s->carried.id = 0;
-}
-
-static struct carried carried_of(const struct transport_request *r, uint64_t ticks)
-{
-    return (struct carried){
-        .ticks = ticks,
-        .id = trace_operation,
-        .at = trace_at(r->segment, r->offset),
-        .bytes = r->bytes,
-        .signal_at = r->kind == TRANSPORT_PUT && r->signal_op
-                         ? trace_at(r->signal_segment, r->signal_offset) + 1
-                         : 0,
-        .op = trace_op_of(r->kind),
-        .pe = r->pe,
-    };
-}
-
-/* The local transport carries out in post what is not large, nor a device's. Such a command has one
- * reading of the clock for all of its steps, which are written when kernels have seen that it is
- * complete, or when the next one is posted. */
-static __attribute__((noinline)) gshmem_status_t
-post_traced_here(struct service *s, const struct transport_request *r)
-{
-    struct proxy_channel *channel = ((const struct passage *)r->tag)->channel;
-    const uint64_t ticks = trace_ticks_now();
-
-    if (s->carried.id)
-        trace_carried(s);
-    channel->carries = true;
-    const gshmem_status_t status = s->network->local->ops->post(s->network->local, r);
-    const bool complete = !channel->carries;
-    channel->carries = false;
-    if (status)
-        return status;
-    s->carried = carried_of(r, ticks);
-    if (!complete) { /* a device copies */
-        trace_taken(&s->carried);
-        trace_copied(&s->carried, 0);
-        s->carried.id = 0;
-    }
-    return status;
-}
-
-/* What is large, or goes over the network. */
-static __attribute__((noinline)) gshmem_status_t
-post_traced(struct transport *t, bool here, const struct transport_request *r)
-{
-    const struct carried c = carried_of(r, trace_ticks_now());
-
-    trace_taken(&c);
-    const gshmem_status_t status = t->ops->post(t, r);
-    if (here && !status)
-        trace_copied(&c, 0);
-    return status;
-}
-
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
     struct service *s = context;
@@ -211,8 +127,8 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
         return TRANSPORT_FULL;
     const gshmem_status_t status = !trace_is_on() ? t->ops->post(t, request)
                                    : here && request->bytes <= TRANSPORT_COPIED
-                                       ? post_traced_here(s, request)
-                                       : post_traced(t, here, request);
+                                       ? carried_post_small(&s->carried, t, request)
+                                       : carried_post(t, here, request);
     if (!status)
         network_count(n, request, here ? STATS_PROXY : STATS_PROXY_NETWORK, false);
     return status;
@@ -344,7 +260,7 @@ static bool service_take(struct network_source *source)
             count_limits(s, s->channel[i]);
     }
     if (GSHMEM_UNLIKELY(s->carried.id))
-        trace_carried(s);
+        carried_write(&s->carried);
     return took;
 }
 

@@ -9,9 +9,9 @@
 
 #include "runtime/memory/pages.h"
 #include "runtime/network/network.h"
+#include "runtime/proxy/carried.h"
 #include "runtime/proxy/channel.h"
 #include "runtime/teams/team.h"
-#include "runtime/trace/trace.h"
 
 struct job;
 
@@ -24,15 +24,6 @@ struct raised {
     char text[400];
 };
 
-/* A command that was complete when it was posted, for the trace. */
-struct carried {
-    uint64_t ticks, id; /* id 0: there is none */
-    uint64_t at, bytes;
-    uint64_t signal_at; /* of its signal, plus 1; 0: it has none */
-    enum trace_op op;
-    int pe;
-};
-
 struct service {
     struct network_source source; /* first */
     struct job *job;
@@ -42,7 +33,7 @@ struct service {
     struct proxy_way way; /* the means to carry out commands of kernels */
     struct proxy_channel **channel;
     int channels;
-    struct carried carried; /* the last one, whose steps are not written yet */
+    struct carried carried; /* the last small command of a traced job, if it is not written yet */
     _Atomic uint32_t streams; /* of lane 0: channels there have been so far, for ids of the trace */
     int channels_room;
     uint32_t *asleep; /* shared with kernels: the proxies that have to be woken, a bit for each */

@@ -74,8 +74,8 @@ enum trace_what {
      * trace_awaited. */
     TRACE_KERNEL_WAIT,
     TRACE_KERNEL_WAKE,
-    /* Both, of a wait that was short; id: the place; time: when it began; bytes: for how many ticks;
-     * at: trace_waited. */
+    /* Both, of a wait that was short; id: the place; time: when it began; bytes: for how many
+     * ticks; at: trace_waited. */
     TRACE_KERNEL_WAITED,
     TRACE_KERNEL_CALL, /* a range of the program begins, and ends */
     TRACE_KERNEL_RETURN,
