@@ -23,11 +23,20 @@ enum kernel_event {
     KERNEL_HOST_GOES_ON,
 };
 
+/* A short wait of a thread, which is told when it is over. Times are ticks. */
+struct kernel_wait {
+    uint64_t place, address; /* as for tell */
+    uint64_t begin, end;
+    uint64_t idle; /* since when the block had been idle, and it is not told; 0: it was not */
+};
+
 struct kernel_events {
     /* ticks: when it was; 0: now. place: of the thread, as kernel_place; 0: of the host. name: the
      * kernel's, or the range's; it is copied. */
     void (*tell)(enum kernel_event what, uint64_t ticks, uint64_t place, const char *name,
                  uint64_t value);
+    /* In place of KERNEL_WAIT_BEGINS and its end, and of KERNEL_BLOCK_IDLE and its end. */
+    void (*waited)(const struct kernel_wait *w);
     uint64_t (*ticks)(void);
     /* Whether another PE, or the proxy, may write to this address. */
     bool (*is_awaited)(uint64_t address);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,15 +99,42 @@ static bool print_table(const struct stats_report *r)
     return printed;
 }
 
-static bool print_file(const char *path, const struct stats_report *r)
+/* A file that is larger than the process may write would end it by a signal. */
+static bool counts_may_write(size_t bytes)
+{
+    struct rlimit most;
+
+    if (getrlimit(RLIMIT_FSIZE, &most) || bytes <= most.rlim_cur)
+        return true;
+    errno = EFBIG;
+    return false;
+}
+
+static bool counts_write_file(const char *path, const char *text, size_t bytes)
 {
     FILE *to = fopen(path, "we");
 
     if (!to)
         return false;
-    stats_print_json(to, r);
-    const bool good = !ferror(to);
+    const bool good = fwrite(text, 1, bytes, to) == bytes;
     return fclose(to) == 0 && good;
+}
+
+static bool print_file(const char *path, const struct stats_report *r)
+{
+    size_t bytes = 0;
+    char *text = NULL;
+    FILE *to = open_memstream(&text, &bytes);
+
+    if (!to)
+        return false;
+    stats_print_json(to, r);
+    const bool good = fclose(to) == 0 && counts_may_write(bytes) &&
+                      counts_write_file(path, text, bytes);
+    const int problem = errno;
+    free(text);
+    errno = problem;
+    return good;
 }
 
 /* own: of this PE alone, beside those of other PEs. */

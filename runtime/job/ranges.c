@@ -13,15 +13,20 @@ static const struct device_ranges *profiler; /* a module, loaded once for all jo
 
 /* ---- In the trace, in the counts, and for a profiler beside them ---- */
 
-static void begin_observed(const char *name)
+static void begin_range(const char *name, enum trace_called of)
 {
     const struct job *j = job;
 
-    trace_event(TRACE_CALL, TRACE_NO_OP, -1, 0, trace_is_on() ? trace_name(name) : 0, 0);
+    trace_event(TRACE_CALL, TRACE_NO_OP, -1, of, trace_is_on() ? trace_name(name) : 0, 0);
     if (j && j->stats->wanted)
         stats_call_begin(j->stats, name);
     if (profiler)
         profiler->begin(name);
+}
+
+static void begin_observed(const char *name)
+{
+    begin_range(name, TRACE_OF_GSHMEM);
 }
 
 static void end_observed(void)
@@ -68,8 +73,12 @@ void ranges_stop(void)
 
 void gshmem_range_push(const char *name)
 {
-    if (ranges)
-        ranges->begin(name ? name : "(no name)");
+    const char *text = name ? name : "(no name)";
+
+    if (ranges == &observed)
+        begin_range(text, TRACE_OF_PROGRAM);
+    else if (ranges)
+        ranges->begin(text);
 }
 
 void gshmem_range_pop(void)

@@ -114,6 +114,14 @@ static __attribute__((noinline)) void land_and_tell(struct passage *p, gshmem_st
     channel_end(p, status);
 }
 
+static __attribute__((noinline)) void trace_done(const struct passage *p, gshmem_status_t status)
+{
+    if (p->channel->carries)
+        p->channel->carries = false;
+    else
+        trace_write(TRACE_DONE, TRACE_NO_OP, command_pe(p), trace_id_of(p), (uint64_t)status, 0);
+}
+
 /* Called by transports. For most commands it only records the completion; the rest is done for many
  * at once (settle). */
 static void channel_land(void *tag, gshmem_status_t status)
@@ -121,7 +129,7 @@ static void channel_land(void *tag, gshmem_status_t status)
     struct passage *p = tag;
 
     if (trace_is_on())
-        trace_write(TRACE_DONE, TRACE_NO_OP, command_pe(p), trace_id_of(p), (uint64_t)status, 0);
+        trace_done(p, status);
     if (status || !p->plain)
         land_and_tell(p, status);
     else

@@ -24,6 +24,8 @@ struct proxy_channel {
     uint64_t mask; /* slots - 1 */
     uint64_t taken;
     uint64_t finished;
+    bool carries; /* while a command that is traced is posted whose end the way tells, if it is
+                     complete when post returns: then false again */
     bool stuck; /* a command is there, but no record or no room in its transport */
     uint64_t published; /* the last `finished` that was published to kernels */
     uint64_t sent; /* the position before which sources may be reused, when last looked at */

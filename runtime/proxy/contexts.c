@@ -69,6 +69,10 @@ static bool make_channel(struct device *d, struct kernel_channel *c, const uint3
 /* Where kernels of the host device are traced, positions begin behind two laps: so the copy of the
  * tail, which stays 0, says at each post that the channel is full. The first lap and the third have
  * the same phase. */
+static_assert(offsetof(struct channel_of_device, tail_traced) ==
+                  offsetof(struct channel_of_device, tail_copy) + sizeof(uint64_t),
+              "gshmem_kernel_wait_room finds it behind the copy");
+
 static void channel_begin_traced(struct kernel_channel *c)
 {
     const uint64_t first = UINT64_C(2) << CHANNEL_SLOTS_LOG2;

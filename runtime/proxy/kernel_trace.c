@@ -29,6 +29,7 @@ static struct {
     pthread_mutex_t lock;
     struct awaited_memory *of;
     size_t n, room;
+    atomic_uint changes;
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void kernel_trace_enter(const void *at, size_t bytes, enum trace_awaited awaited,
@@ -50,6 +51,7 @@ void kernel_trace_enter(const void *at, size_t bytes, enum trace_awaited awaited
     if (memory.n < memory.room)
         memory.of[memory.n++] =
             (struct awaited_memory){(uint64_t)(uintptr_t)at, bytes, what, awaited};
+    atomic_fetch_add_explicit(&memory.changes, 1, memory_order_relaxed);
     pthread_mutex_unlock(&memory.lock);
 }
 
@@ -67,6 +69,7 @@ void kernel_trace_forget(const void *at)
         memory.of = NULL;
         memory.room = 0;
     }
+    atomic_fetch_add_explicit(&memory.changes, 1, memory_order_relaxed);
     pthread_mutex_unlock(&memory.lock);
 }
 
@@ -76,19 +79,41 @@ struct awaited_by {
     const char *what;
 };
 
-/* Whether the address is in memory that was entered, and who writes there. */
-static bool find_entered(uint64_t address, struct awaited_by *w)
+/* What a thread has found last: it mostly waits for the same again. */
+static _Thread_local struct {
+    uint64_t address;
+    unsigned changes; /* as they were + 1; 0: nothing was found yet */
+    bool found;
+    struct awaited_by by;
+} looked_up;
+
+static bool search_entered(uint64_t address, struct awaited_by *w)
 {
     bool found = false;
 
-    pthread_mutex_lock(&memory.lock);
     for (size_t i = 0; i < memory.n && !found; i++) {
         const struct awaited_memory *m = &memory.of[i];
         if ((found = address - m->at < m->bytes))
             *w = (struct awaited_by){m->awaited, -1, m->what};
     }
-    pthread_mutex_unlock(&memory.lock);
     return found;
+}
+
+/* Whether the address is in memory that was entered, and who writes there. Relaxed: memory that a
+ * thread waits in was entered before the thread got its address, and is forgotten after that. */
+static bool find_entered(uint64_t address, struct awaited_by *w)
+{
+    if (looked_up.address != address ||
+        looked_up.changes != atomic_load_explicit(&memory.changes, memory_order_relaxed) + 1) {
+        pthread_mutex_lock(&memory.lock);
+        looked_up.address = address;
+        looked_up.changes = atomic_load_explicit(&memory.changes, memory_order_relaxed) + 1;
+        looked_up.found = search_entered(address, &looked_up.by);
+        pthread_mutex_unlock(&memory.lock);
+    }
+    if (looked_up.found)
+        *w = looked_up.by;
+    return looked_up.found;
 }
 
 /* ---- What is waited for ---- */
@@ -214,7 +239,8 @@ static void write_event_of(enum kernel_event what, uint64_t ticks, uint64_t plac
     if (what == KERNEL_WAIT_BEGINS)
         tell_wait(ticks, place, value);
     else if (what == KERNEL_HOST_WAITS)
-        trace_write(TRACE_CALL, TRACE_NO_OP, -1, 1, trace_name("waits for kernels"), 0);
+        trace_write(TRACE_CALL, TRACE_NO_OP, -1, TRACE_FOR_KERNELS, trace_name("waits for kernels"),
+                    0);
     else
         trace_write_at(ticks, of[what], TRACE_NO_OP, -1, place, value,
                        name ? trace_name(without_types(name, text, sizeof text)) : 0);
@@ -228,8 +254,37 @@ static void kernel_trace_event(enum kernel_event what, uint64_t ticks, uint64_t 
     writer_leave();
 }
 
-static const struct kernel_events listener = {kernel_trace_event, trace_ticks_now,
-                                              kernel_trace_is_awaited};
+/* As one event, if it fits. */
+static void write_waited(const struct kernel_wait *w)
+{
+    struct awaited_by by = {TRACE_BLOCKS, -1, "a barrier of the grid"};
+    const uint64_t block = w->place - kernel_thread_of(w->place), ticks = w->end - w->begin;
+    const bool is_idle = w->idle && w->idle == w->begin;
+
+    if (w->address)
+        find_awaited(w->address, &by);
+    if (ticks < UINT32_MAX && !(w->address >> 48) && (is_idle || !w->idle)) {
+        trace_write_at(w->begin, TRACE_KERNEL_WAITED, (enum trace_op)by.awaited, by.only, w->place,
+                       trace_waited(w->address, trace_name(by.what), is_idle), ticks);
+        return;
+    }
+    tell_wait(w->begin, w->place, w->address);
+    trace_write_at(w->end, TRACE_KERNEL_WAKE, TRACE_NO_OP, -1, w->place, 0, 0);
+    if (!w->idle)
+        return;
+    trace_write_at(w->idle, TRACE_IDLE, TRACE_NO_OP, -1, block, 0, 0);
+    trace_write_at(w->end, TRACE_BUSY, TRACE_NO_OP, -1, block, 0, 0);
+}
+
+static void kernel_trace_waited(const struct kernel_wait *w)
+{
+    if (writer_enter())
+        write_waited(w);
+    writer_leave();
+}
+
+static const struct kernel_events listener = {kernel_trace_event, kernel_trace_waited,
+                                              trace_ticks_now, kernel_trace_is_awaited};
 
 void kernel_trace_begin(find_sync_fn *find)
 {

@@ -15,9 +15,9 @@ enum { CHANNEL_SLOTS_LOG2 = 10 };
 /* What both sides see of a channel. */
 struct channel_shared {
     _Alignas(KERNEL_LINE) uint64_t tail;
-    uint32_t stream; /* as in struct proxy_channel */
     _Alignas(KERNEL_LINE) uint64_t done;
-    _Alignas(KERNEL_LINE) uint64_t failed;
+    _Alignas(KERNEL_LINE) uint64_t failed; /* seldom written */
+    uint32_t stream; /* as in struct proxy_channel; each post of a traced kernel reads it */
     _Alignas(KERNEL_LINE) uint64_t ring[(1 << CHANNEL_SLOTS_LOG2) * GSHMEM_SLOT_WORDS];
 };
 
@@ -25,6 +25,7 @@ struct channel_shared {
 struct channel_of_device {
     _Alignas(KERNEL_LINE) uint64_t ticket;
     _Alignas(KERNEL_LINE) uint64_t tail_copy;
+    uint64_t tail_traced; /* the copy of kernels that are traced, for which the other stays 0 */
     _Alignas(KERNEL_LINE) uint64_t done_copy;
     _Alignas(KERNEL_LINE) uint64_t failed_seen;
 };

@@ -25,7 +25,6 @@
 #include "runtime/node/node.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
-#include "runtime/trace/trace.h"
 #include "transport/optional.h"
 
 enum {
@@ -110,16 +109,6 @@ static gshmem_status_t service_flush(void *context)
     return d->ops->flush(d);
 }
 
-/* What the local transport does, it does in post, but for what is large, or a device's. */
-static __attribute__((noinline)) void trace_copied(const struct transport_request *r)
-{
-    trace_event(TRACE_COPIED, trace_op_of(r->kind), r->pe, trace_operation,
-                trace_at(r->segment, r->offset), r->bytes);
-    if (r->kind == TRANSPORT_PUT && r->signal_op)
-        trace_event(TRACE_COPIED_SIGNAL, TRACE_SIGNAL, r->pe, trace_operation,
-                    trace_at(r->signal_segment, r->signal_offset), sizeof(uint64_t));
-}
-
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
     struct service *s = context;
@@ -136,11 +125,12 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
     /* small operations of threads that were issued before it */
     if (!here && n->open && open_batches_post_to(n, request->pe))
         return TRANSPORT_FULL;
-    const gshmem_status_t status = t->ops->post(t, request);
+    const gshmem_status_t status = !trace_is_on() ? t->ops->post(t, request)
+                                   : here && request->bytes <= TRANSPORT_COPIED
+                                       ? carried_post_small(&s->carried, t, request)
+                                       : carried_post(t, here, request);
     if (!status)
         network_count(n, request, here ? STATS_PROXY : STATS_PROXY_NETWORK, false);
-    if (trace_is_on() && here && !status)
-        trace_copied(request);
     return status;
 }
 
@@ -280,6 +270,8 @@ static bool service_take(struct network_source *source)
     }
     source->restless = restless;
     note_pending(s, pending);
+    if (GSHMEM_UNLIKELY(s->carried.id))
+        carried_write(&s->carried);
     return took;
 }
 

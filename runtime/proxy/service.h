@@ -9,6 +9,7 @@
 
 #include "runtime/memory/pages.h"
 #include "runtime/network/network.h"
+#include "runtime/proxy/carried.h"
 #include "runtime/proxy/channel.h"
 #include "runtime/proxy/memory.h"
 #include "runtime/teams/team.h"
@@ -37,6 +38,7 @@ struct service {
     struct proxy_way way; /* the means to carry out commands of kernels */
     struct proxy_channel **channel;
     int channels;
+    struct carried carried; /* the last small command of a traced job, if it is not written yet */
     _Atomic uint32_t streams; /* of lane 0: channels there have been so far, for ids of the trace */
     int channels_room;
     uint32_t *asleep; /* shared with kernels: not 0: the lane's proxy has to be woken */

@@ -15,7 +15,9 @@ static int by_id(const void *a, const void *b)
 
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
-    return x->ns < y->ns ? -1 : x->ns > y->ns;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return x->item < y->item ? -1 : x->item > y->item; /* of one PE: as they were written */
 }
 
 static void collect_steps(struct traced *t)

@@ -4,8 +4,8 @@
  * full, and takes the next one of the ring that nobody holds. The file is mapped, so that what a PE
  * has written is there also after it was killed.
  *
- * Times are ticks of the CPU's counter. Each chunk has a pair of ticks and nanoseconds, from which
- * the reader derives the times of its events. */
+ * Times are ticks of the CPU's counter. Each chunk has a pair of ticks and nanoseconds; from those
+ * of all chunks the reader derives the times of events. */
 #ifndef GSHMEM_RUNTIME_TRACE_FORMAT_H
 #define GSHMEM_RUNTIME_TRACE_FORMAT_H
 
@@ -16,7 +16,7 @@
 #include "runtime/base/kernel_place.h"
 
 enum {
-    TRACE_VERSION = 3,
+    TRACE_VERSION = 4,
     TRACE_HEAD_BYTES = 64 * 1024,
     TRACE_EVENTS = 254, /* of a chunk */
     TRACE_NAMES = 960,
@@ -31,8 +31,8 @@ static const char trace_magic[8] = {'G', 'S', 'H', 'M', 'E', 'M', 't', 'r'};
  * its events, on all PEs. */
 enum trace_what {
     TRACE_NONE,
-    /* The thread has entered a call, or a range of the program; at: the name's number; id: 1 if it
-     * waits there for kernels. */
+    /* The thread has entered a call, or a range of the program; at: the name's number; id: enum
+     * trace_called. */
     TRACE_CALL,
     TRACE_RETURN, /* and has left the innermost of them */
     /* The PE has arrived at a round of a team, in which all members wait for each other. at: the
@@ -60,6 +60,9 @@ enum trace_what {
     TRACE_DONE,     /* the initiator knows that it is complete; at: the status */
     /* A thread of a kernel posts the command; at: its place, as kernel_place. */
     TRACE_KERNEL,
+    /* The proxy has taken a command, and carried it out at once, without a failure: what
+     * TRACE_TAKEN, TRACE_COPIED and TRACE_DONE say, one tick after the other. */
+    TRACE_CARRIED,
     /* Kernels of the host device. id: the place of the launch, block or thread (kernel_place);
      * bytes: the number of a name. */
     TRACE_LAUNCH, /* a launch begins to run; at: its blocks; and ends */
@@ -72,12 +75,17 @@ enum trace_what {
      * trace_awaited. */
     TRACE_KERNEL_WAIT,
     TRACE_KERNEL_WAKE,
+    /* Both, of a wait that was short; id: the place; time: when it began; bytes: for how many
+     * ticks; at: trace_waited. */
+    TRACE_KERNEL_WAITED,
     TRACE_KERNEL_CALL, /* a range of the program begins, and ends */
     TRACE_KERNEL_RETURN,
     TRACE_WHATS,
 };
 
 enum trace_op { TRACE_NO_OP, TRACE_PUT, TRACE_GET, TRACE_ATOMIC, TRACE_SIGNAL, TRACE_OPS };
+
+enum trace_called { TRACE_OF_GSHMEM, TRACE_FOR_KERNELS, TRACE_OF_PROGRAM };
 
 /* Who can end a wait. */
 enum trace_awaited { TRACE_PEERS, TRACE_NETWORK, TRACE_VARIABLE, TRACE_BLOCKS };
@@ -95,6 +103,11 @@ struct trace_event {
 static inline uint32_t trace_kind(enum trace_what what, enum trace_op op, int peer)
 {
     return (uint32_t)what << 27 | (uint32_t)op << 24 | ((uint32_t)peer & TRACE_NOBODY);
+}
+
+static inline enum trace_what trace_what_of(const struct trace_event *e)
+{
+    return (enum trace_what)(e->kind >> 27);
 }
 
 static inline uint64_t trace_at(int segment, uint64_t offset)
@@ -115,6 +128,29 @@ static inline uint64_t trace_round(int team, int first, uint32_t round)
 {
     return (uint64_t)((uint32_t)team & (TRACE_TEAMS - 1)) << 52 |
            (uint64_t)((uint32_t)first & 0xfffff) << 32 | round;
+}
+
+/* Of a short wait: the address, the number of the wait's name, and whether the block was idle for
+ * all of it. */
+static inline uint64_t trace_waited(uint64_t address, uint32_t name, int idle)
+{
+    return (address & UINT64_C(0xffffffffffff)) | (uint64_t)(name & 0x3ff) << 48 |
+           (uint64_t)(idle != 0) << 58;
+}
+
+static inline uint64_t trace_waited_address(uint64_t at)
+{
+    return at & UINT64_C(0xffffffffffff);
+}
+
+static inline uint32_t trace_waited_name(uint64_t at)
+{
+    return (uint32_t)(at >> 48 & 0x3ff);
+}
+
+static inline int trace_waited_idle(uint64_t at)
+{
+    return (int)(at >> 58 & 1);
 }
 
 struct trace_chunk {
@@ -148,6 +184,7 @@ struct trace_head {
     struct trace_segment segment[TRACE_SEGMENTS];
     _Atomic uint64_t taken; /* chunks so far */
     _Atomic uint64_t lost;  /* events for which there was no chunk */
+    _Atomic uint64_t overwritten; /* events of which later ones have the place */
     _Atomic uint32_t names;
     uint32_t unused;
     char name[TRACE_NAMES][TRACE_NAME_BYTES];
@@ -156,6 +193,7 @@ struct trace_head {
 static_assert(sizeof(struct trace_event) == 32, "half a cache line");
 static_assert(sizeof(struct trace_chunk) == 8192, "a whole number of pages");
 static_assert(sizeof(struct trace_head) <= TRACE_HEAD_BYTES, "names end before the chunks");
+static_assert(TRACE_NAMES <= 1024, "ten bits of trace_waited");
 static_assert(TRACE_WHATS <= 32 && TRACE_OPS <= 8, "five bits, and three");
 
 #endif

@@ -9,15 +9,17 @@
 #include "runtime/trace/traced.h"
 
 static const char usage[] =
-    "usage: gshmem-trace FOLDER -o FILE.json | --summary | --critical-path   [--job NUMBER]\n"
+    "usage: gshmem-trace FOLDER -o FILE.json | --summary | --critical-path | --numbers FILE.json\n"
+    "                    [--job NUMBER]\n"
     "  Reads what the PEs of a job have left in the folder that GSHMEM_TRACE named.\n"
     "  -o FILE.json      a picture: open it at ui.perfetto.dev or in chrome://tracing\n"
     "  --summary         where the time went, the longest waits and who ended them\n"
+    "  --numbers FILE.json  the summary's times, which gshmem-plot draws\n"
     "  --critical-path   the chain of events that made the job as long as it was\n"
     "  --job NUMBER      where the folder has several jobs\n";
 
 struct wanted {
-    const char *folder, *output;
+    const char *folder, *output, *numbers;
     bool summary, path;
     uint64_t job;
 };
@@ -33,6 +35,7 @@ static int parse_arguments(int argc, char **argv, struct wanted *w)
 {
     static const struct option options[] = {{"summary", no_argument, NULL, 's'},
                                             {"critical-path", no_argument, NULL, 'p'},
+                                            {"numbers", required_argument, NULL, 'n'},
                                             {"job", required_argument, NULL, 'j'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'v'},
@@ -50,6 +53,9 @@ static int parse_arguments(int argc, char **argv, struct wanted *w)
             break;
         case 'p':
             w->path = true;
+            break;
+        case 'n':
+            w->numbers = optarg;
             break;
         case 'j':
             w->job = strtoull(optarg, &end, 16);
@@ -71,15 +77,16 @@ static int parse_arguments(int argc, char **argv, struct wanted *w)
         return gshmem_trace_refuse(optind == argc ? "name the folder with the traces"
                                                   : "one folder is read at a time");
     w->folder = argv[optind];
-    if (!w->output && !w->summary && !w->path)
-        return gshmem_trace_refuse("say what to make: -o, --summary or --critical-path");
+    if (!w->output && !w->summary && !w->path && !w->numbers)
+        return gshmem_trace_refuse("say what to make: -o, --summary, --critical-path or --numbers");
     return 0;
 }
 
-static bool write_json(const struct traced *t, const struct intervals *s, const char *path)
+static bool write_file(const struct traced *t, const struct intervals *s, const char *path,
+                       bool (*write)(const struct traced *t, const struct intervals *s, FILE *to))
 {
     FILE *to = fopen(path, "we");
-    bool good = to && json_write(t, s, to);
+    bool good = to && write(t, s, to);
 
     if (to && fclose(to))
         good = false;
@@ -96,6 +103,11 @@ static void tell_overwritten(const struct traced *t)
                     "gshmem-trace: PE %d: the oldest %llu events were overwritten; a larger "
                     "GSHMEM_TRACE_SIZE keeps more\n",
                     t->pe[i].pe, (unsigned long long)t->pe[i].overwritten);
+        if (t->pe[i].lost)
+            fprintf(stderr,
+                    "gshmem-trace: PE %d: %llu events found no room, since other threads held it; "
+                    "a larger GSHMEM_TRACE_SIZE has more\n",
+                    t->pe[i].pe, (unsigned long long)t->pe[i].lost);
     }
 }
 
@@ -117,7 +129,9 @@ int main(int argc, char **argv)
             fprintf(stderr, "gshmem-trace: there is no memory for these traces\n");
     }
     if (good && w.output)
-        good = write_json(&t, &s, w.output);
+        good = write_file(&t, &s, w.output, json_write);
+    if (good && w.numbers)
+        good = write_file(&t, &s, w.numbers, numbers_write);
     if (good && w.summary)
         summary_write(&t, &s, stdout);
     if (good && w.path)

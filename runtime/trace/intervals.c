@@ -37,16 +37,19 @@ static void intervals_open(struct nest *t, const struct traced_pe *p, int pe,
     t->seen = NULL;
     if (depth >= DEEPEST) /* it is not kept; its end is counted */
         return;
+    const struct interval *around = depth ? &t->open[depth - 1] : NULL;
     t->open[depth] = (struct interval){
         .begin = item->ns,
         .name = traced_name(p, item->event->at),
         .pe = pe,
         .thread = item->thread,
         .depth = depth,
+        .calls = around ? around->calls + !around->of_program : 0,
+        .of_program = item_what(item) == TRACE_CALL && item->event->id == TRACE_OF_PROGRAM,
         .is_wait = is_wait,
         .awaited = is_wait ? (enum trace_awaited)item->event->id : TRACE_PEERS,
         .only = is_wait || is_round ? item_peer(item) : -1,
-        .for_kernels = item_what(item) == TRACE_CALL && item->event->id == 1,
+        .for_kernels = item_what(item) == TRACE_CALL && item->event->id == TRACE_FOR_KERNELS,
         .round = is_round ? item->event->id : 0,
         .made = is_round ? item->event->bytes : 0,
     };

@@ -21,8 +21,8 @@ static int kernel_by_place(const void *a, const void *b)
 {
     const struct item *x = *(const struct item *const *)a, *y = *(const struct item *const *)b;
 
-    if (x->event->id != y->event->id)
-        return x->event->id < y->event->id ? -1 : 1;
+    if (item_place(x) != item_place(y))
+        return item_place(x) < item_place(y) ? -1 : 1;
     return x < y ? -1 : x > y; /* the PE's items are by time */
 }
 
@@ -39,16 +39,16 @@ static void kernel_open(struct nest *t, const struct traced_pe *p, int pe, const
         .kind = what == TRACE_LAUNCH  ? INTERVAL_LAUNCH
                 : what == TRACE_BLOCK ? INTERVAL_BLOCK
                                       : INTERVAL_CALL,
-        .place = item->event->id,
+        .place = item_place(item),
         .begin = item->ns,
-        .name = traced_name(p, item->event->bytes),
+        .name = traced_name(p, item_name(item)),
         .pe = pe,
         .thread = item->thread,
         .depth = t->depth,
         .is_wait = is_wait,
         .awaited = is_wait ? (enum trace_awaited)item_op(item) : TRACE_PEERS,
         .only = is_wait ? item_peer(item) : -1,
-        .object = item->event->at,
+        .object = item_object(item),
     };
     t->depth++;
 }
@@ -108,9 +108,9 @@ static bool take_kernel_item(struct intervals *s, size_t *room, struct nest *t,
         return kernel_close(s, room, t, INTERVAL_CALL, false, item->ns);
     case TRACE_IDLE:
         *idle = (struct interval){.kind = INTERVAL_IDLE,
-                                  .place = item->event->id,
+                                  .place = item_place(item),
                                   .begin = item->ns,
-                                  .name = traced_name(p, item->event->bytes),
+                                  .name = traced_name(p, item_name(item)),
                                   .pe = pe,
                                   .thread = item->thread};
         return true;
@@ -152,7 +152,7 @@ bool intervals_of_kernels(struct intervals *s, size_t *room, const struct traced
         qsort(of, n, sizeof *of, kernel_by_place);
     for (size_t i = 0; i < n && good; i++) {
         good = take_kernel_item(s, room, nest, &idle, p, pe, of[i]);
-        if (good && (i + 1 == n || of[i + 1]->event->id != of[i]->event->id))
+        if (good && (i + 1 == n || item_place(of[i + 1]) != item_place(of[i])))
             good = kernel_leave(s, room, nest, &idle, p->end);
     }
     free(of);

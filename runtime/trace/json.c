@@ -150,7 +150,7 @@ static void write_step(FILE *to, bool *first, const struct traced *t, const stru
         fprintf(to, ",\"block\":%lld,\"thread\":%u}}", (long long)kernel_block_of(e->at),
                 kernel_thread_of(e->at));
     else if (what == TRACE_DONE)
-        fprintf(to, ",\"status\":%llu}}", (unsigned long long)e->at);
+        fprintf(to, ",\"status\":%llu}}", (unsigned long long)item_status(s->item));
     else
         fprintf(to, ",\"segment\":%u,\"offset\":%llu,\"bytes\":%u}}", (unsigned)(e->at >> 56),
                 (unsigned long long)(e->at & UINT64_C(0xffffffffffffff)), e->bytes);

@@ -84,8 +84,6 @@ static bool map_file(struct traced_pe *p, const char *path)
     return true;
 }
 
-/* ---- Events ---- */
-
 static uint32_t chunk_used(const struct trace_chunk *c)
 {
     const uint32_t used = atomic_load_explicit(&c->used, memory_order_relaxed);
@@ -109,6 +107,77 @@ static double find_rate(const struct traced_pe *p)
     return (double)(ns - p->head->begun_ns) / (double)(ticks - p->head->begun_ticks);
 }
 
+/* ---- Times ---- */
+
+struct reading {
+    uint64_t ticks, ns;
+};
+
+/* Readings of both clocks in order, APART_NS or more from each other: each is wrong by some ten ns,
+ * and between two of them time must not go back. */
+struct readings {
+    struct reading *of;
+    size_t n;
+};
+
+#define APART_NS 1e6
+
+static int by_ticks(const void *a, const void *b)
+{
+    const struct reading *x = a, *y = b;
+
+    return x->ticks < y->ticks ? -1 : x->ticks > y->ticks;
+}
+
+static void readings_thin(struct readings *r, double rate)
+{
+    size_t kept = 1;
+
+    for (size_t i = 1; i < r->n; i++) {
+        const struct reading *last = &r->of[kept - 1], *next = &r->of[i];
+        if ((double)(next->ticks - last->ticks) * rate >= APART_NS && next->ns > last->ns)
+            r->of[kept++] = *next;
+    }
+    r->n = kept;
+}
+
+static bool readings_find(struct readings *r, const struct traced_pe *p)
+{
+    *r = (struct readings){.of = malloc((p->chunks + 2u) * sizeof *r->of), .n = 1};
+    if (!r->of)
+        return false;
+    r->of[0] = (struct reading){p->head->begun_ticks, p->head->begun_ns};
+    for (uint32_t i = 0; i < p->chunks; i++) {
+        if (p->chunk[i].number && p->chunk[i].ticks > p->head->begun_ticks)
+            r->of[r->n++] = (struct reading){p->chunk[i].ticks, p->chunk[i].ns};
+    }
+    if (p->head->ended_ticks > p->head->begun_ticks)
+        r->of[r->n++] = (struct reading){p->head->ended_ticks, p->head->ended_ns};
+    qsort(r->of, r->n, sizeof *r->of, by_ticks);
+    readings_thin(r, p->rate);
+    return true;
+}
+
+/* The same for all threads: between the readings around it, or by the rate behind the last. */
+static double readings_ns(const struct readings *r, uint64_t ticks, double rate)
+{
+    size_t low = 1, high = r->n;
+
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (r->of[middle].ticks <= ticks)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct reading *before = &r->of[low - 1];
+    if (low < r->n)
+        rate = (double)(before[1].ns - before->ns) / (double)(before[1].ticks - before->ticks);
+    return (double)before->ns + (double)(int64_t)(ticks - before->ticks) * rate;
+}
+
+/* ---- Events ---- */
+
 static uint32_t find_thread(struct traced_pe *p, const struct trace_chunk *c)
 {
     for (uint32_t i = 0; i < p->threads; i++) {
@@ -131,32 +200,88 @@ static int by_time(const void *a, const void *b)
 
     if (x->ns != y->ns)
         return x->ns < y->ns ? -1 : 1;
-    return x->event < y->event ? -1 : x->event > y->event;
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
+    return x->what < y->what ? -1 : x->what > y->what;
+}
+
+/* What the event stands for, and how many ticks later. */
+struct stood_for {
+    enum trace_what what;
+    double later;
+};
+
+enum { ITEMS_MOST = 4 };
+
+static int stands_for(const struct trace_event *e, struct stood_for of[ITEMS_MOST])
+{
+    const enum trace_what what = trace_what_of(e);
+    int n = 0;
+
+    if (what == TRACE_CARRIED) {
+        of[n++] = (struct stood_for){TRACE_TAKEN, 0};
+        of[n++] = (struct stood_for){TRACE_COPIED, 1};
+        of[n++] = (struct stood_for){TRACE_DONE, 2};
+    } else if (what == TRACE_KERNEL_WAITED) {
+        of[n++] = (struct stood_for){TRACE_KERNEL_WAIT, 0};
+        of[n++] = (struct stood_for){TRACE_KERNEL_WAKE, e->bytes};
+        if (trace_waited_idle(e->at)) {
+            of[n++] = (struct stood_for){TRACE_IDLE, 0};
+            of[n++] = (struct stood_for){TRACE_BUSY, e->bytes};
+        }
+    } else {
+        of[n++] = (struct stood_for){what, 0};
+    }
+    return n;
+}
+
+static size_t count_items(const struct trace_chunk *c)
+{
+    struct stood_for of[ITEMS_MOST];
+    const uint32_t used = chunk_used(c);
+    size_t n = 0;
+
+    for (uint32_t e = 0; e < used; e++)
+        n += (size_t)stands_for(&c->event[e], of);
+    return n;
+}
+
+static void add_items(struct traced_pe *p, const struct trace_event *e, double ns, uint32_t thread)
+{
+    struct stood_for of[ITEMS_MOST];
+    const int n = stands_for(e, of);
+
+    for (int i = 0; i < n; i++)
+        p->item[p->n++] = (struct item){ns + of[i].later * p->rate, e, thread, of[i].what};
 }
 
 /* Times are nanoseconds since this PE's clock was 0, until traced_align. */
 static bool read_events(struct traced_pe *p)
 {
+    struct readings clock;
     size_t n = 0;
 
-    for (uint32_t i = 0; i < p->chunks; i++)
-        n += chunk_used(&p->chunk[i]);
-    if (!(p->item = malloc((n ? n : 1) * sizeof *p->item)))
-        return false;
     p->rate = find_rate(p);
+    if (!readings_find(&clock, p))
+        return false;
+    for (uint32_t i = 0; i < p->chunks; i++)
+        n += count_items(&p->chunk[i]);
+    if (!(p->item = malloc((n ? n : 1) * sizeof *p->item))) {
+        free(clock.of);
+        return false;
+    }
     for (uint32_t i = 0; i < p->chunks; i++) {
         const struct trace_chunk *c = &p->chunk[i];
         const uint32_t used = chunk_used(c), thread = used ? find_thread(p, c) : 0;
         for (uint32_t e = 0; e < used; e++) {
-            const double since = (double)(int64_t)(c->event[e].time - c->ticks) * p->rate;
-            p->item[p->n++] = (struct item){(double)c->ns + since, &c->event[e], thread};
+            const double ns = readings_ns(&clock, c->event[e].time, p->rate);
+            add_items(p, &c->event[e], ns, thread);
         }
     }
+    free(clock.of);
     qsort(p->item, p->n, sizeof *p->item, by_time);
-    const uint64_t taken = atomic_load_explicit(&p->head->taken, memory_order_relaxed);
-    const uint64_t lost = atomic_load_explicit(&p->head->lost, memory_order_relaxed);
-    const uint64_t again = taken > p->head->chunks ? taken - p->head->chunks : 0;
-    p->overwritten = lost + again * TRACE_EVENTS;
+    p->lost = atomic_load_explicit(&p->head->lost, memory_order_relaxed);
+    p->overwritten = atomic_load_explicit(&p->head->overwritten, memory_order_relaxed);
     p->begin = (double)p->head->begun_ns;
     p->end = p->head->ended_ns ? (double)p->head->ended_ns : p->n ? p->item[p->n - 1].ns : p->begin;
     return true;

@@ -15,7 +15,7 @@ struct share {
  * calls are marked. */
 static bool is_call(const struct interval *i)
 {
-    return i->depth == 0 && !i->is_wait && !i->place;
+    return i->calls == 0 && !i->of_program && !i->is_wait && !i->place;
 }
 
 /* ---- What a PE did at each moment ---- */
@@ -247,7 +247,8 @@ static bool is_lost(const struct traced *t, const struct step *s, size_t n)
     const int peer = item_peer(step_of_op(s, n)->item);
 
     return has_step(s, n, TRACE_SENT) && !has_step(s, n, TRACE_EFFECT) && peer >= 0 &&
-           peer < t->n_pes && t->at[peer] >= 0 && !t->pe[t->at[peer]].overwritten;
+           peer < t->n_pes && t->at[peer] >= 0 && !t->pe[t->at[peer]].overwritten &&
+           !t->pe[t->at[peer]].lost;
 }
 
 static void write_lost(const struct traced *t, FILE *to)
@@ -299,4 +300,20 @@ void summary_write(const struct traced *t, const struct intervals *s, FILE *to)
                 most * t->n / sum);
     write_longest(t, s, to);
     write_lost(t, to);
+}
+
+bool numbers_write(const struct traced *t, const struct intervals *s, FILE *to)
+{
+    fprintf(to, "{\"gshmem_trace\":1,\"job\":\"%016llx\",\"n_pes\":%d,\"PEs\":[",
+            (unsigned long long)t->job, t->n_pes);
+    for (int i = 0; i < t->n; i++) {
+        const struct share a = summary_share(t, s, i);
+        fprintf(to,
+                "%s\n{\"pe\":%d,\"total_ns\":%.0f,\"computes_ns\":%.0f,\"kernels_ns\":%.0f,"
+                "\"calls_ns\":%.0f,\"exposed_ns\":%.0f,\"operations\":%llu,\"bytes\":%llu}",
+                i ? "," : "", t->pe[i].pe, a.total, a.total - a.exposed, a.kernels, a.calls,
+                a.exposed, (unsigned long long)a.operations, (unsigned long long)a.bytes);
+    }
+    fputs("]}\n", to);
+    return fflush(to) == 0 && !ferror(to);
 }

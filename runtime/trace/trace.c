@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,10 +30,10 @@ struct trace {
 };
 
 struct trace *trace;
-_Thread_local uint64_t trace_operation;
+TRACE_OWN_THREAD uint64_t trace_operation;
 
 /* The chunk that this thread holds, of the trace that began as number `of`. */
-static _Thread_local struct {
+static TRACE_OWN_THREAD struct {
     struct trace_chunk *chunk;
     unsigned of;
 } held;
@@ -83,6 +84,9 @@ static struct trace_chunk *take_chunk(struct trace *t)
         /* acquire: pairs with the release of the thread that held it */
         if (atomic_exchange_explicit(&c->held, 1, memory_order_acquire))
             continue;
+        atomic_fetch_add_explicit(&h->overwritten,
+                                  atomic_load_explicit(&c->used, memory_order_relaxed),
+                                  memory_order_relaxed);
         atomic_store_explicit(&c->used, 0, memory_order_relaxed);
         c->number = number + 1;
         c->thread = (uint32_t)gettid();
@@ -224,6 +228,13 @@ uint32_t trace_name(const char *name)
 
 /* ---- The file ---- */
 
+static bool is_folder(const char *path)
+{
+    struct stat is;
+
+    return stat(path, &is) == 0 && S_ISDIR(is.st_mode);
+}
+
 /* The folder and those above it, where they are missing. */
 static bool trace_make_folder(const char *path)
 {
@@ -239,8 +250,13 @@ static bool trace_make_folder(const char *path)
         if (part[i] && part[i] != '/')
             continue;
         part[i] = 0;
-        if (mkdir(part, 0777) && errno != EEXIST && errno != EISDIR && errno != EROFS)
-            return false;
+        if (mkdir(part, 0777)) {
+            const int problem = errno;
+            if (!is_folder(part)) {
+                errno = problem == EEXIST ? ENOTDIR : problem;
+                return false;
+            }
+        }
         part[i] = path[i];
     }
     return true;
@@ -279,11 +295,24 @@ static void fill_head(struct trace_head *h, const struct trace_owner *o, size_t 
     memcpy(h->magic, trace_magic, sizeof h->magic); /* last: the head is complete */
 }
 
-/* All of its blocks are there, so that a full disk is found now and not by a store. */
+/* All of its blocks are there, so that a full disk is found now and not by a store. A file that is
+ * larger than the process may write would end it by a signal. */
+static int allocate(int fd, size_t bytes)
+{
+    struct rlimit most;
+    int problem;
+
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && bytes > most.rlim_cur)
+        return EFBIG;
+    while ((problem = posix_fallocate(fd, 0, (off_t)bytes)) == EINTR)
+        continue;
+    return problem;
+}
+
 static int open_file(const char *path, size_t bytes)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    int problem = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)bytes);
+    int problem = fd < 0 ? errno : allocate(fd, bytes);
 
     if (!problem)
         return fd;

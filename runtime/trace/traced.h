@@ -13,6 +13,7 @@ struct item {
     double ns;
     const struct trace_event *event;
     uint32_t thread; /* index in the PE's `thread` */
+    uint32_t what;   /* the event's; several items have a TRACE_CARRIED or TRACE_KERNEL_WAITED */
 };
 
 struct traced_thread {
@@ -33,7 +34,7 @@ struct traced_pe {
     double rate;   /* ns in a tick */
     int clock;     /* PEs with the same number have the same CLOCK_MONOTONIC */
     double begin, end; /* ns: the first and the last event, or the end of the job */
-    uint64_t overwritten; /* events that were, or found no room */
+    uint64_t overwritten, lost; /* events that were, and that found no room */
 };
 
 struct traced {
@@ -59,7 +60,36 @@ struct step {
 
 static inline enum trace_what item_what(const struct item *i)
 {
-    return (enum trace_what)(i->event->kind >> 27);
+    return (enum trace_what)i->what;
+}
+
+static inline bool item_is_short_wait(const struct item *i)
+{
+    return trace_what_of(i->event) == TRACE_KERNEL_WAITED;
+}
+
+/* Of an event of kernels: the launch, block or thread, the object, and the name's number. */
+static inline uint64_t item_place(const struct item *i)
+{
+    const bool of_block = item_is_short_wait(i) && (i->what == TRACE_IDLE || i->what == TRACE_BUSY);
+
+    return of_block ? i->event->id - kernel_thread_of(i->event->id) : i->event->id;
+}
+
+static inline uint64_t item_object(const struct item *i)
+{
+    return item_is_short_wait(i) ? trace_waited_address(i->event->at) : i->event->at;
+}
+
+static inline uint64_t item_name(const struct item *i)
+{
+    return item_is_short_wait(i) ? trace_waited_name(i->event->at) : i->event->bytes;
+}
+
+/* With which the operation ended, of TRACE_DONE. */
+static inline uint64_t item_status(const struct item *i)
+{
+    return trace_what_of(i->event) == TRACE_CARRIED ? 0 : i->event->at;
 }
 
 static inline enum trace_op item_op(const struct item *i)
@@ -117,7 +147,9 @@ struct interval {
     const char *name;
     int pe; /* index in traced.pe */
     uint32_t thread;
-    int depth; /* 0: the program called it */
+    int depth;      /* in how many others it is */
+    int calls;      /* of them not ranges of the program; 0: the program called it */
+    bool of_program; /* a range of the program on the host */
     bool is_wait;
     bool is_open;               /* the trace ends within it */
     enum trace_awaited awaited; /* of a wait */
@@ -193,6 +225,8 @@ size_t tracks_number(const struct tracks *k, uint64_t place);
 
 bool json_write(const struct traced *t, const struct intervals *s, FILE *to);
 void summary_write(const struct traced *t, const struct intervals *s, FILE *to);
+/* The numbers of the summary, as JSON, which gshmem-plot draws. */
+bool numbers_write(const struct traced *t, const struct intervals *s, FILE *to);
 void path_write(const struct traced *t, const struct intervals *s, FILE *to);
 
 #endif

@@ -88,8 +88,44 @@ def check_counts(folder):
             file.write(text)
         done = plot(path, "-o", out)
         assert done.returncode == 1 and "is not a file that GSHMEM_STATS has written" in done.stderr, f"{text}: {done.stderr}"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(whole)
     done = plot(path, path, "-o", out)
-    assert done.returncode == 1 and "drawn alone" in done.stderr, done.stderr
+    assert done.returncode == 1 and "one job is drawn at a time" in done.stderr, done.stderr
+
+
+def times(pes):
+    """Each PE computes longer than the one before it, up to 0.9 of its time, half of it in kernels."""
+    return {"gshmem_trace": 1, "job": "1", "n_pes": pes, "PEs": [
+        {"pe": pe, "total_ns": 10**9, "computes_ns": 10**7 * (pe % 90 + 1), "kernels_ns": 5 * 10**6 * (pe % 90 + 1), "calls_ns": 0,
+         "exposed_ns": 10**9 - 10**7 * (pe % 90 + 1), "operations": 1, "bytes": 8} for pe in range(pes)]}
+
+
+def check_times(folder):
+    path, of_counts, out = (os.path.join(folder, name) for name in ("times.json", "stats.json", "times"))
+    for pes, bars in ((1, 1), (4, 4), (100, 48)):
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(times(pes), file)
+        with open(of_counts, "w", encoding="utf-8") as file:
+            json.dump(counts(pes), file)
+        for inputs, pictures in (([path], 1), ([path, of_counts], 5)):
+            done = plot(*inputs, "-o", out)
+            assert done.returncode == 0, done.stderr
+            with open(os.path.join(out, "index.html"), encoding="utf-8") as file:
+                assert file.read().count("<svg ") == pictures, f"the page of {inputs}"
+        check(os.path.join(out, "times.svg"), 3 * bars, ["ms"])
+    with open(os.path.join(out, "times.svg"), encoding="utf-8") as file:
+        drawn = file.read()
+    assert "PE 0: exposed communication: 990 ms of 1" in drawn and "does 2.17 times" in drawn, "the numbers of times.svg"
+    done = plot(path, path, "-o", out)
+    assert done.returncode == 1 and "one job is drawn at a time" in done.stderr, done.stderr
+    whole = json.dumps(times(3))
+    for text in ('{"gshmem_trace": 1}', whole.replace('"kernels_ns": 5', '"kernels_ns": 95', 1), whole.replace("total_ns", "total", 1),
+                 whole.replace('"total_ns": 1', '"total_ns": -1', 1), '{"gshmem_trace": 1, "PEs": []}', '{"gshmem_trace": 1, "PEs": 7}'):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = plot(path, "-o", out)
+        assert done.returncode == 1 and "is not a file that gshmem-trace --numbers has written" in done.stderr, f"{text}: {done.stderr}"
 
 
 def main():
@@ -149,6 +185,7 @@ def main():
         done = plot(os.path.join(folder, "none.csv"), "-o", out)
         assert done.returncode == 1 and "No such file" in done.stderr, done.stderr
         check_counts(folder)
+        check_times(folder)
 
 
 if __name__ == "__main__":

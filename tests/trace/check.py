@@ -41,10 +41,11 @@ def run(program, way, pes, folder, *options, status=0, n=1, **env):
     return done.stderr
 
 
-def trace(*arguments, status=0):
+def trace(*arguments, status=0, remarks=False):
+    """What it prints; what it remarks if it fails, or if that is asked for."""
     done = subprocess.run([TRACE, *arguments], capture_output=True, text=True, timeout=100)
     expect(done.returncode == status, f"gshmem-trace {' '.join(arguments)}: {done.returncode}: {done.stderr}")
-    return done.stdout if status == 0 else done.stderr
+    return done.stdout if status == 0 and not remarks else done.stderr
 
 
 def picture(folder):
@@ -281,6 +282,20 @@ def way_waits(program, folder):
         shutil.rmtree(folder)
 
 
+def way_short(program, folder):
+    """Waits of a few polls: each is there, within its block, and one after the other."""
+    n = 200
+    run(program, "short", 1, folder, n=n)
+    drawn = picture(folder)
+    block = one(on_track(drawn, 0, "block 0 of kernels", "block"), "blocks")
+    waits = sorted((e["ts"], e["ts"] + e["dur"]) for e in on_track(drawn, 0, "block 0 of kernels", "wait")
+                   if e["name"] == "wait_until")
+    expect(len(waits) == n, f"{len(waits)} waits, and {n} were made")
+    # json has whole ns
+    expect(all(end <= after + 0.002 for (_, end), (after, _) in zip(waits, waits[1:])), f"waits in waits: {waits}")
+    expect(block["ts"] <= waits[0][0] and waits[-1][1] <= block["ts"] + block["dur"], f"waits outside of {block}: {waits}")
+
+
 def check_named(folder, name, least):
     """So many threads of a block have waited for that, and no wait is taken for another."""
     drawn = picture(folder)
@@ -384,6 +399,24 @@ def way_simulated(program, folder):
     expect(waits, "no kernel has waited in a collective")
 
 
+def check_length(folder, said):
+    """The path is as long as the job, by the times in the files, and has no gap."""
+    heads = [open(path, "rb").read(HEAD) for path in files(folder).values()]
+    begun, ended = ([struct.unpack_from("<Q", head, at)[0] for head in heads] for at in (32, 56))
+    right = (max(ended) - min(begun)) / 1e6
+    total = float(re.search(r"^Critical path: ([\d.]+) ms", said, re.M)[1])
+    rows = [(float(at), float(ms)) for at, ms in re.findall(r"^ *([\d.]+) +([\d.]+) ms  PE", said, re.M)]
+    expect(abs(sum(ms for _, ms in rows) - total) < 0.01 * total, f"its parts are not the path:\n{said}")
+    for (at, ms), (after, _) in zip(rows, rows[1:]):
+        expect(abs(at + ms - after) < 0.01, f"a gap at {after} ms:\n{said}")
+    expect(total <= 1.001 * right and total >= 0.99 * right - begun_apart(begun), f"{total} ms of a job of {right} ms:\n{said}")
+
+
+def begun_apart(begun):
+    """PEs begin at different times, in ms, of which the path has one."""
+    return (max(begun) - min(begun)) / 1e6
+
+
 def way_path(program, folder):
     """Made jobs, whose critical path is known."""
     for way, ms, pes, options, expected in (
@@ -396,6 +429,7 @@ def way_path(program, folder):
             run(program, way, pes, folder, *options)
             found, said = path_of(folder, ms)
             expect(is_part(expected, found), f"{way} {options}: over PEs {found}, not {expected}:\n{said}")
+            check_length(folder, said)
 
         attempts(folder, once)
         shutil.rmtree(folder)
@@ -415,9 +449,30 @@ def way_summary(program, folder):
         expect(re.search(r"PE 2 in signal_wait_until.*: ended by a signal of PE 1", said), said)
         expect("not carried out" not in said, said)
 
-    attempts(folder, alone)
-    shutil.rmtree(folder)
-    attempts(folder, chain)
+    def within():
+        """What a PE computes in a range of its own is no communication."""
+        run(program, "within", 2, folder, n=300)
+        computes = numbers(folder)["PEs"][0]["computes_ns"] / 1e6
+        expect(computes >= 300, f"PE 0 computes for 300 ms, and not for {computes} ms")
+
+    for once in (alone, chain, within):
+        attempts(folder, once)
+        shutil.rmtree(folder)
+
+
+def numbers(folder):
+    """Of the summary, as JSON."""
+    path = os.path.join(folder, "numbers.json")
+    trace(folder, "--numbers", path)
+    with open(path, encoding="utf-8") as file:
+        found = json.load(file)
+    said = shares(trace(folder, "--summary"))
+    expect(found["gshmem_trace"] == 1 and [pe["pe"] for pe in found["PEs"]] == sorted(said), f"{found}, {said}")
+    for pe in found["PEs"]:
+        total, exposed = said[pe["pe"]]
+        expect(abs(pe["total_ns"] / 1e3 - total) <= 1 and abs(pe["exposed_ns"] / 1e3 - exposed) <= 0.001 * total + 1 and
+               pe["computes_ns"] == pe["total_ns"] - pe["exposed_ns"], f"not what the summary says: {pe}, {said}")
+    return found
 
 
 def files(folder):
@@ -510,6 +565,20 @@ def way_full(program, folder):
     last = {e["pid"] for e in slices(drawn, "call") if e["name"] == "gshmem_barrier_all"}
     expect(last == {0, 1}, f"the end is there of PEs {last}")
     expect(os.path.getsize(files(folder)[0]) <= 1 << 20, "the file is larger than was asked for")
+    shutil.rmtree(folder)
+    n = 100000
+    run(program, "laps", 1, folder, n=n, GSHMEM_TRACE_SIZE="1M")
+    said = trace(folder, "--summary", remarks=True)
+    gone = int(re.search(r"the oldest (\d+) events were overwritten", said)[1])
+    there = events_in(files(folder)[0])
+    expect(abs(gone + there - 2 * (n + 3)) < 200, f"{gone} events are gone and {there} are there, of {n + 3} ranges")
+
+
+def events_in(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    return sum(struct.unpack_from("<I", data, at + 32)[0] for at in range(HEAD, len(data) - CHUNK + 1, CHUNK)
+               if struct.unpack_from("<Q", data, at)[0])
 
 
 def way_forked(program, folder):
@@ -581,15 +650,51 @@ def way_folder(program, folder):
     with open(os.path.join(folder, "file"), "w", encoding="utf-8"):
         pass
     said = run(program, "alone", 2, os.path.join(folder, "file", "folder"))
-    expect("warning: GSHMEM_TRACE: nothing is traced" in said and "Not a directory" in said, said)
-    small = os.path.join(folder, "small")
-    os.mkdir(small)
-    if os.geteuid() == 0 and shutil.which("unshare"):
-        mounted = f"mount -t tmpfs -o size=1m none '{small}' && GSHMEM_TRACE='{small}' exec '{RUN}' -n 2 '{program}' alone"
-        done = subprocess.run(["unshare", "-m", "sh", "-c", mounted], capture_output=True, text=True, timeout=100)
-        if "unshare" not in done.stderr and "mount:" not in done.stderr:
-            expect(done.returncode == 0 and "nothing is traced" in done.stderr and "No space" in done.stderr,
-                   f"{done.returncode}: {done.stderr}")
+    untraced(said, "Not a directory")
+    long = os.path.join(folder, "long" * 200)
+    untraced(run(program, "alone", 2, long), "File name too long")
+    limited = subprocess.run(["sh", "-c", f"ulimit -f {31 << 21}; GSHMEM_TRACE='{folder}/limited' exec '{RUN}' -n 2 '{program}' alone"],
+                             env=dict(os.environ, GSHMEM_TRACE_SIZE="64G"),
+                             capture_output=True, text=True, timeout=100)
+    expect(limited.returncode == 0, f"the limit of a file's size: {limited.returncode}: {limited.stderr}")
+    untraced(limited.stderr, "File too large")
+    expect(not files(os.path.join(folder, "limited")), "a file is left")
+
+
+def untraced(said, why):
+    """One line, and another that it was heard once more, or from the other PE."""
+    lines = said.split("\n\n")[0].splitlines()
+    warns = ["warning: GSHMEM_TRACE: nothing is traced" in line and why in line for line in lines]
+    expect(0 < len(lines) <= 2 and warns[0] and (warns[-1] or "heard 1 more time: GSHMEM_TRACE" in lines[-1]),
+           f"not {why!r} of both PEs: {said}")
+
+
+def way_mounts(program, folder):
+    """A folder that is full, that cannot be written, or that the user may not write, harms no job."""
+    if os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("setpriv"):
+        print("SKIP: mounts need root, unshare and setpriv")
+        return 77
+    os.makedirs(folder)
+    if subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", folder], capture_output=True, check=False).returncode:
+        print("SKIP: no namespaces for a mount here")
+        return 77
+
+    def job(before, path, after=""):
+        command = f"{before} && GSHMEM_TRACE='{path}' {after} '{RUN}' -n 2 '{program}' alone && ls '{folder}'"
+        done = subprocess.run(["unshare", "-m", "sh", "-c", command], capture_output=True, text=True, timeout=100)
+        expect(done.returncode == 0, f"{command}: {done.returncode}: {done.stderr}")
+        return done
+
+    done = job(f"mount -t tmpfs -o size=1m none '{folder}'", folder)
+    untraced(done.stderr, "No space")
+    expect(not done.stdout, f"left on a full disk: {done.stdout}")
+    for path in (folder, os.path.join(folder, "deeper")):
+        untraced(job(f"mount -t tmpfs -o ro none '{folder}'", path).stderr, "Read-only file system")
+    # without its capabilities root is a user like any other, to whom this folder is closed
+    closed = f"mount -t tmpfs -o mode=755,uid=12345 none '{folder}'"
+    for path in (folder, os.path.join(folder, "deeper")):
+        untraced(job(closed, path, "setpriv --inh-caps=-all --bounding-set=-all").stderr, "Permission denied")
+    return 0
 
 
 def main():

@@ -118,6 +118,25 @@ __global__ void look(uint64_t *word)
     gshmem_kernel_waited();
 }
 
+/* Thread 0 waits n times for a word that thread 1 stores after letting it look a few times. */
+__global__ void wait_shortly(uint64_t *word, int n)
+{
+    for (uint64_t i = 1; i <= (uint64_t)n; i++) {
+        if (threadIdx.x == 1) {
+            for (int turn = 0; turn < 8; turn++)
+                __nanosleep(0);
+            gshmem_store_release(word, i);
+        } else {
+            struct gshmem_kernel_wait w = {};
+            gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_VARIABLE, word);
+            while (gshmem_load_acquire(word) < i)
+                gshmem_kernel_wait_step(&w, gshmem_device_here.ctx.job->failure);
+            gshmem_kernel_waited();
+        }
+        __syncthreads();
+    }
+}
+
 /* Ranges in ranges, more than are kept. Time passes within all that are. */
 __global__ void go_deep(int depth)
 {
@@ -162,6 +181,8 @@ int main(int argc, char **argv)
         ask<<<1, THREADS>>>(memory, right);
     } else if (strcmp(way, "look") == 0) {
         look<<<1, 3>>>(memory);
+    } else if (strcmp(way, "short") == 0) {
+        wait_shortly<<<1, THREADS>>>(memory, n);
     } else if (strcmp(way, "deep") == 0) {
         go_deep<<<1, 1>>>(n);
     } else if (strcmp(way, "warpgroup") == 0) {

@@ -2,6 +2,8 @@
  * path.
  *
  *     work WAY [N] */
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +124,15 @@ static void way_alone(int n)
     CHECK_OK(gshmem_barrier_all());
 }
 
+/* The same in a range of the program, in which the PE computes as well. */
+static void way_within(int n)
+{
+    gshmem_range_push("all of it");
+    compute(me == 0 ? n : 5);
+    CHECK_OK(gshmem_barrier_all());
+    gshmem_range_pop();
+}
+
 /* PE 1 is killed after some operations; the others go on to their end without it. */
 static void way_killed(int n)
 {
@@ -164,6 +175,38 @@ static void way_many(int n)
     CHECK_OK(gshmem_barrier_all());
 }
 
+static sem_t begun, ended;
+
+static void *write_some(void *unused)
+{
+    gshmem_range_push("another thread");
+    gshmem_range_pop();
+    sem_post(&begun);
+    sem_wait(&ended);
+    return unused;
+}
+
+/* Goes round the ring, of which other threads hold parts that they do not fill. */
+static void way_laps(int n)
+{
+    pthread_t others[3];
+
+    sem_init(&begun, 0, 0);
+    sem_init(&ended, 0, 0);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&others[i], NULL, write_some, NULL);
+    for (int i = 0; i < 3; i++)
+        sem_wait(&begun);
+    for (int i = 0; i < n; i++) {
+        gshmem_range_push("a lap");
+        gshmem_range_pop();
+    }
+    for (int i = 0; i < 3; i++)
+        sem_post(&ended);
+    for (int i = 0; i < 3; i++)
+        pthread_join(others[i], NULL);
+}
+
 /* Without a trace of the children, and with the parent's. */
 static void way_forked(int n)
 {
@@ -192,7 +235,8 @@ static const struct {
     {"reduce", way_reduce},         {"back", way_back},   {"alone", way_alone},
     {"killed", way_killed},         {"many", way_many},   {"forked", way_forked},
     {"long", way_long},             {"teams", way_teams},
-    {"away", way_away},             {"deep", way_deep},
+    {"away", way_away},             {"deep", way_deep},   {"within", way_within},
+    {"laps", way_laps},
 };
 
 int main(int argc, char **argv)

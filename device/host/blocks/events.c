@@ -85,42 +85,97 @@ static void tell_block(const struct block *b, enum kernel_event what, uint64_t t
                  b->size);
 }
 
+/* While a thread waits there is time to tell of the wait before. */
+static void tell_past(struct block *b)
+{
+    const struct kernel_events *to = b->past.place ? listener_of(b) : NULL;
+
+    if (to)
+        to->waited(&b->past);
+    b->past.place = 0;
+}
+
 void events_block_begins(const struct block *block)
 {
     tell_block(block, KERNEL_BLOCK_BEGINS, 0);
 }
 
-void events_block_ends(const struct block *block)
+void events_block_ends(struct block *block)
 {
+    tell_past(block);
     tell_block(block, KERNEL_BLOCK_ENDS, 0);
 }
 
 /* ---- Waits ---- */
 
+/* A wait of so many polls is told while it lasts, a shorter one when it is over: to tell it takes
+ * longer than many waits. */
+enum { POLLS_UNTOLD = 64 };
+
+static void tell_idle(struct block *b)
+{
+    if (!b->idle || b->idle_traced)
+        return;
+    b->idle_traced = true;
+    tell_block(b, KERNEL_BLOCK_IDLE, b->idle_since);
+}
+
 static void block_goes_on(struct block *b, uint64_t ticks)
 {
+    tell_idle(b);
     if (b->idle)
         tell_block(b, KERNEL_BLOCK_BUSY, ticks);
     b->idle = false;
 }
 
-/* From now on, if all its threads that have not ended wait for others of the block, or for PEs. */
-static void block_may_be_idle(struct block *b, uint64_t ticks)
+/* From now on, if all threads of the block that have not ended wait for others of it, or for
+ * PEs. */
+static bool becomes_idle(const struct block *b)
 {
-    if (b->idle || b->waits + b->parked != b->live)
-        return;
-    b->idle = true;
-    tell_block(b, KERNEL_BLOCK_IDLE, ticks);
+    return !b->idle && b->waits + b->parked == b->live;
 }
 
-static void wait_begins(struct thread *self, const struct kernel_events *to, uint64_t address,
-                        uint64_t ticks)
+static void block_may_be_idle(struct block *b, uint64_t ticks)
 {
-    to->tell(KERNEL_WAIT_BEGINS, ticks, place_of(self), self->block->grid->name, address);
+    if (!becomes_idle(b))
+        return;
+    b->idle = true;
+    b->idle_traced = false;
+    b->idle_since = ticks;
+}
+
+static void tell_long_wait(struct thread *self, const struct kernel_events *to)
+{
+    self->wait_untold = 0;
+    to->tell(KERNEL_WAIT_BEGINS, self->wait_since, place_of(self), self->block->grid->name,
+             self->wait_at);
+    tell_idle(self->block);
+}
+
+static void wait_begins(struct thread *self, uint64_t address, uint64_t since, uint64_t now)
+{
     self->waits = true;
-    self->wait_last = ticks ? ticks : to->ticks();
+    self->wait_untold = POLLS_UNTOLD;
+    self->wait_at = address;
+    self->wait_since = since;
+    self->wait_last = now;
     self->block->waits++;
-    block_may_be_idle(self->block, self->wait_last);
+    block_may_be_idle(self->block, now);
+}
+
+static void keep_short_wait(struct thread *self, uint64_t end)
+{
+    struct block *b = self->block;
+    const bool tells_idle = b->idle && !b->idle_traced;
+
+    tell_past(b);
+    b->past = (struct kernel_wait){.place = place_of(self),
+                                   .address = self->wait_at,
+                                   .begin = self->wait_since,
+                                   .end = end,
+                                   .idle = tells_idle ? b->idle_since : 0};
+    if (tells_idle)
+        b->idle = false;
 }
 
 static void wait_ends_at(struct thread *self, uint64_t ticks)
@@ -129,11 +184,14 @@ static void wait_ends_at(struct thread *self, uint64_t ticks)
     struct block *b = self->block;
 
     self->waits = false;
-    self->wait_at = 0;
     b->waits--;
-    if (to)
-        to->tell(KERNEL_WAIT_ENDS, ticks, place_of(self), b->grid->name, 0);
+    if (to && self->wait_untold)
+        keep_short_wait(self, to->ticks());
+    else if (to)
+        to->tell(KERNEL_WAIT_ENDS, ticks, place_of(self), NULL, 0);
     block_goes_on(b, ticks);
+    self->wait_at = 0;
+    self->wait_untold = 0;
 }
 
 void events_wait_ends(struct thread *self)
@@ -152,8 +210,18 @@ void events_thread_resumed(struct thread *self)
 
     if (!to)
         return;
+    if (self->wait_untold > 1 && !becomes_idle(self->block)) {
+        self->wait_untold--; /* without a look at the clock, which takes as long as a poll */
+        return;
+    }
     self->wait_last = to->ticks();
     block_may_be_idle(self->block, self->wait_last);
+    if (self->wait_untold == 1)
+        tell_long_wait(self, to);
+    else if (!self->wait_untold)
+        tell_idle(self->block);
+    else
+        self->wait_untold--;
 }
 
 /* A wait in a kernel that our compiler has seen. */
@@ -164,8 +232,11 @@ void gshmem_host_wait_begins(const void *address)
 
     if (self && self->waits) /* it has failed, and its thread goes on */
         events_wait_was_over(self);
-    if (to)
-        wait_begins(self, to, (uint64_t)(uintptr_t)address, 0);
+    if (!to)
+        return;
+    const uint64_t now = to->ticks();
+    wait_begins(self, (uint64_t)(uintptr_t)address, now, now);
+    tell_past(self->block);
 }
 
 /* In kernels made from PTX a wait is a loop of loads like any other. It is known by this: the
@@ -196,7 +267,8 @@ void events_polls(struct thread *self, uint64_t address)
     if (self->waits)
         events_wait_was_over(self);
     if (again) {
-        wait_begins(self, to, address, self->wait_since);
+        wait_begins(self, address, self->wait_since, self->wait_since);
+        tell_long_wait(self, to);
         return;
     }
     self->wait_at = to->is_awaited(address) ? address : 0;

@@ -10,7 +10,7 @@
 void events_grid_begins(struct grid *grid);
 void events_grid_ends(const struct grid *grid);
 void events_block_begins(const struct block *block);
-void events_block_ends(const struct block *block);
+void events_block_ends(struct block *block);
 
 /* A thread that waits was run again. */
 void events_thread_resumed(struct thread *self);

@@ -13,6 +13,7 @@
 
 #define GSHMEM_HOST_READ_ONLY
 #include "device/host/fibers/context.h"
+#include "device/kernel_events.h"
 #include "gshmem/host_device/execution.h"
 
 enum {
@@ -46,7 +47,7 @@ struct __attribute__((aligned(CACHE_LINE))) thread {
 
     /* What it waits for, if it waits, and where in the user's source. */
     uint8_t state; /* enum thread_state */
-    bool waits;    /* for another PE or the proxy, as was told (events.h) */
+    bool waits;    /* for another PE or the proxy, as events.c knows */
     const char *file;
     int line; /* the last that barriers touch: all of it is one cache line */
 
@@ -64,6 +65,7 @@ struct __attribute__((aligned(CACHE_LINE))) thread {
 
     /* While somebody listens (events.c): a cache line of its own. */
     bool wait_strays;                        /* the last poll was elsewhere */
+    uint8_t wait_untold; /* polls until the wait is told before it is over; 0: it was told */
     uint64_t wait_at, wait_since, wait_last; /* the address; ticks: from when, and the last poll */
 };
 _Static_assert(sizeof(struct thread) == 3 * CACHE_LINE, "a thread is three cache lines");
@@ -86,7 +88,10 @@ struct block {
     unsigned live;    /* not ended; counts those not started */
     unsigned parked;  /* wait for others of the block */
     unsigned waits;   /* threads whose `waits` is set */
-    bool idle;        /* all threads wait, as was told */
+    bool idle, idle_traced; /* all threads wait; and somebody has been told */
+    uint64_t idle_since;    /* ticks */
+    struct kernel_wait past; /* the last short wait, which is told when the next one begins, or the
+                                block ends; its place is 0 if there is none */
 
     struct thread *waiting; /* at the barrier */
     struct thread *waiting_last;

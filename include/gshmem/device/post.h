@@ -41,10 +41,16 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_room(const struct gshmem_d
         gshmem_host_unseen_begin(); /* fibers take turns on what the system's thread has */
         gshmem_device_trace_post(ring->tail, end, gshmem_kernel_block(), gshmem_kernel_thread());
         gshmem_host_unseen_end();
-        /* acquire: as in gshmem_channel_has_room; the copy stays 0, so that the next post comes
-         * here, too */
-        while (!status && end - gshmem_load_acquire(ring->tail) > ring->slots)
-            status = gshmem_kernel_wait_proxy(&w, c->job->failure);
+        /* The copy of the tail stays 0, so that the next post comes here, too. What has been read
+         * of the tail is kept in the word behind it: the line of the tail is the proxy's. */
+        uint64_t *const known = ring->tail_copy + 1;
+        uint64_t tail = gshmem_device_load(known);
+        while (!status && end - tail > ring->slots) {
+            tail = gshmem_load_acquire(ring->tail); /* acquire: as in gshmem_channel_has_room */
+            gshmem_raise_to(known, tail);
+            if (end - tail > ring->slots)
+                status = gshmem_kernel_wait_proxy(&w, c->job->failure);
+        }
         if (w.turns)
             gshmem_kernel_waited();
         return status;

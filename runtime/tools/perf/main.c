@@ -65,11 +65,13 @@ static bool measure_all(struct bench *b)
 
 static bool main_run(const struct options *o)
 {
+    char library[64] = "";
     struct bench b;
 
     if (!bench_start(&b, o))
         return false;
-    if (o->plot && b.run.pe == 0 && !plot_begin(o->plot)) {
+    lib_name(library);
+    if (o->plot && b.run.pe == 0 && !plot_begin(o->plot, library)) {
         bench_stop(&b);
         return false;
     }

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "plot.h"
 
+#include "commit.h"
+
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -9,21 +11,73 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
-static int results_path(const char *folder, char path[PATH_MAX])
+static int plot_path(const char *folder, const char *name, char path[PATH_MAX])
 {
-    return snprintf(path, PATH_MAX, "%s/results.csv", folder);
+    return snprintf(path, PATH_MAX, "%s/%s", folder, name);
 }
 
-bool plot_begin(const char *folder)
+/* ---- What the page says of the run ---- */
+
+static void write_machine(FILE *to)
+{
+    FILE *from = fopen("/proc/cpuinfo", "re");
+    char line[200], model[200] = "unknown processor";
+    struct utsname system;
+
+    while (from && fgets(line, sizeof line, from)) {
+        if (sscanf(line, "model name : %199[^\n]", model) == 1)
+            break;
+    }
+    if (from)
+        fclose(from);
+    uname(&system);
+    fprintf(to, "machine  %s, %ld CPUs, %s %s\n", model, sysconf(_SC_NPROCESSORS_ONLN),
+            system.sysname, system.release);
+}
+
+static void write_load(FILE *to)
+{
+    double load[3];
+
+    if (getloadavg(load, 3) == 3)
+        fprintf(to, "load     %.2f %.2f %.2f before (1, 5, 15 minutes)\n", load[0], load[1],
+                load[2]);
+}
+
+/* As those of tests/perf/results. */
+static bool write_run(const char *folder, const char *library)
+{
+    const time_t now = time(NULL);
+    char path[PATH_MAX], date[40];
+    struct tm utc;
+    FILE *to;
+
+    if (plot_path(folder, "results.txt", path) >= PATH_MAX || !(to = fopen(path, "we")))
+        return false;
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &utc));
+    fprintf(to, "date     %s\ncommit   %s\nlibrary  %s\n", date, PERF_COMMIT, library);
+    write_machine(to);
+    write_load(to);
+    const bool good = !ferror(to);
+    return fclose(to) == 0 && good;
+}
+
+/* ---- Beginning and end ---- */
+
+bool plot_begin(const char *folder, const char *library)
 {
     char path[PATH_MAX];
 
-    if (results_path(folder, path) < PATH_MAX && (mkdir(folder, 0777) == 0 || errno == EEXIST) &&
+    errno = ENAMETOOLONG; /* unless a call fails */
+    if (plot_path(folder, "results.csv", path) < PATH_MAX &&
+        (mkdir(folder, 0777) == 0 || errno == EEXIST) && write_run(folder, library) &&
         freopen(path, "we", stdout))
         return true;
     fprintf(stderr, "gshmem-perf: --plot %s: cannot make results.csv there: %s\n", folder,
@@ -52,7 +106,7 @@ bool plot_end(const char *folder)
     pid_t child;
 
     find_program(program);
-    results_path(folder, path);
+    plot_path(folder, "results.csv", path);
     fflush(stdout);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);

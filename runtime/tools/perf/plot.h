@@ -4,8 +4,9 @@
 
 #include <stdbool.h>
 
-/* What is printed from now on goes to FOLDER/results.csv. false: a line has said why it cannot. */
-bool plot_begin(const char *folder);
+/* What is printed from now on goes to FOLDER/results.csv, and FOLDER/results.txt says what was
+ * measured, where and when. false: a line has said why it cannot. */
+bool plot_begin(const char *folder, const char *library);
 /* Has gshmem-plot draw it. */
 bool plot_end(const char *folder);
 
