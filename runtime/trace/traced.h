@@ -153,7 +153,7 @@ struct interval {
     bool is_wait;
     bool is_open;               /* the trace ends within it */
     enum trace_awaited awaited; /* of a wait */
-    int only;                   /* of a wait or rooted round: the one PE that is waited for, or -1 */
+    int only;                   /* of a wait or rooted round: the only PE waited for, or -1 */
     uint64_t round;             /* of a team; 0: it is none */
     uint32_t made;              /* with it, no two rounds are the same: format.h */
     const struct item *seen;    /* of a wait for a variable: what ended it, or NULL */
