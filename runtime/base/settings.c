@@ -353,14 +353,6 @@ static void warn_unknown(const char *entry)
         log_warn("%s is not a setting (gshmem-info --settings lists them)", name);
 }
 
-/* The variable that has set it, or could. */
-static const char *settings_named_by(enum setting s)
-{
-    const char *source = settings_source(s);
-
-    return source ? source : settings_variable(s);
-}
-
 gshmem_status_t settings_load(void)
 {
     gshmem_status_t first = GSHMEM_OK;
@@ -370,9 +362,12 @@ gshmem_status_t settings_load(void)
         first = first ? first : status;
     }
     log_set_level((enum log_level)values[SETTING_LOG].number);
+    const char *file = settings_source(SETTING_LOG_FILE); /* which has set it, if one has */
+    const char *subsystem = settings_source(SETTING_LOG_SUBSYSTEM);
     gshmem_status_t status = log_file_set(
-        settings_string(SETTING_LOG_FILE), settings_named_by(SETTING_LOG_FILE),
-        settings_string(SETTING_LOG_SUBSYSTEM), settings_named_by(SETTING_LOG_SUBSYSTEM));
+        settings_string(SETTING_LOG_FILE), file ? file : settings_variable(SETTING_LOG_FILE),
+        settings_string(SETTING_LOG_SUBSYSTEM),
+        subsystem ? subsystem : settings_variable(SETTING_LOG_SUBSYSTEM));
     return first ? first : status;
 }
 
