@@ -17,9 +17,10 @@ static gshmem_status_t go_on(gshmem_team_t team, char *object, int victim)
         gshmem_status_t status;
         if (gshmem_my_pe() == victim && i == 100)
             raise(SIGKILL);
-        /* the first that the others wait for is the victim as a root */
-        if ((status = gshmem_broadcastmem(team, object, object, 8, victim)) ||
-            (status = gshmem_team_sync(team)) ||
+        /* the first that the others wait for is the victim as a root: nothing has come from it */
+        status = gshmem_broadcastmem(team, object, object, 8, victim);
+        CHECK(status || i < 100);
+        if (status || (status = gshmem_team_sync(team)) ||
             (status = gshmem_broadcastmem(team, object, object, 65536, i % 2)) ||
             (status = gshmem_reduce(team, GSHMEM_TYPE_INT8, GSHMEM_OP_MAX, object, object, 100)))
             return status;
