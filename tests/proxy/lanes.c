@@ -5,6 +5,8 @@
  *
  * Starts its own PEs by fork and a unique id, on two pretended nodes: lanes death|unequal|late|words.
  * PE 0 is the parent. */
+#include <dirent.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -126,17 +128,48 @@ static void await_sleep(const uint32_t *asleep)
         usleep(100);
 }
 
-/* How often the proxy with that word is still asleep behind a call of `step`. */
-static int stays_asleep(const uint32_t *asleep, void (*step)(void), int times)
+/* How often each proxy of this process has gone to sleep, or waited for a lock, so far: the least of
+ * them. */
+static long least_sleeps(void)
 {
-    int stays = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    long least = LONG_MAX, sleeps;
+    char path[300], line[200];
+    struct dirent *e;
+    bool is_proxy;
 
-    for (int i = 0; i < times; i++) {
+    CHECK(tasks);
+    while ((e = readdir(tasks))) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", e->d_name);
+        FILE *f = fopen(path, "re");
+        is_proxy = false;
+        while (f && fgets(line, sizeof line, f)) {
+            is_proxy |= strcmp(line, "Name:\tgshmem-proxy\n") == 0;
+            if (is_proxy && sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps) == 1 && sleeps < least)
+                least = sleeps;
+        }
+        if (f)
+            fclose(f);
+    }
+    closedir(tasks);
+    CHECK(least != LONG_MAX);
+    return least;
+}
+
+/* A proxy that `step` wakes sleeps once more for each call. The other one sleeps for 20 ms at a time,
+ * as it does by itself, and a call takes less than a millisecond. */
+static void check_sleeps_on(const char *what, const uint32_t *asleep, void (*step)(void))
+{
+    enum { CALLS = 400 };
+    const long before = least_sleeps();
+
+    for (int i = 0; i < CALLS; i++) {
         await_sleep(asleep);
         step();
-        stays += gshmem_load_relaxed_32(asleep) != 0;
     }
-    return stays;
+    const long sleeps = least_sleeps() - before;
+    if (sleeps >= CALLS / 2)
+        CHECK_FAIL("%d times %s: each proxy has slept %ld times", CALLS, what, sleeps);
 }
 
 static void post_to_the_first(void)
@@ -154,7 +187,6 @@ static void post_to_the_first(void)
 
 static void words(const gshmem_uniqueid_t *uid, int pe)
 {
-    enum { TIMES = 100 };
     const struct gshmem_device_channel *c;
     char byte;
 
@@ -168,8 +200,8 @@ static void words(const gshmem_uniqueid_t *uid, int pe)
         return;
     }
     CHECK_EQ(ask(0, 1), GSHMEM_OK);
-    CHECK(stays_asleep(c[1].asleep, gshmem_device_help, TIMES) > TIMES / 2);
-    CHECK(stays_asleep(c[1].asleep, post_to_the_first, TIMES) > TIMES / 2);
+    check_sleeps_on("a wait", c[1].asleep, gshmem_device_help);
+    check_sleeps_on("a post", c[1].asleep, post_to_the_first);
     await_sleep(c[1].asleep);
     CHECK_EQ(ask(1, 1), GSHMEM_OK);
     CHECK_EQ(write(done[1], "", 1), 1);
