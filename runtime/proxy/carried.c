@@ -70,8 +70,10 @@ gshmem_status_t carried_post(struct transport *t, bool here, const struct transp
 {
     const struct carried c = carried_of(r, trace_ticks_now());
 
-    trace_taken(&c);
     const gshmem_status_t status = t->ops->post(t, r);
+    if (status == TRANSPORT_FULL) /* it stays in the channel, and is taken later */
+        return status;
+    trace_taken(&c);
     if (here && !status)
         trace_copied(&c, 0);
     return status;

@@ -57,6 +57,18 @@ static const char *wrong_with(const struct trace_head *h, size_t bytes)
     return NULL;
 }
 
+/* A PE that still runs goes on to write, and cuts the file off when it ends: what is read twice has
+ * to be a copy. What is not there any more stays 0, which no event is. */
+static void copy_file(int fd, char *to, size_t bytes)
+{
+    ssize_t n;
+
+    while (bytes && ((n = read(fd, to, bytes)) > 0 || (n < 0 && errno == EINTR))) {
+        to += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+}
+
 static bool map_file(struct traced_pe *p, const char *path)
 {
     struct stat status;
@@ -66,10 +78,14 @@ static bool map_file(struct traced_pe *p, const char *path)
     if (fd < 0 || fstat(fd, &status))
         return complain(path, strerror(errno));
     if (status.st_size > 0)
-        at = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        at = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const int reason = errno;
+    if (at != MAP_FAILED)
+        copy_file(fd, at, (size_t)status.st_size);
     close(fd);
     if (at == MAP_FAILED)
-        return complain(path, status.st_size ? strerror(errno) : "is empty");
+        return complain(path, status.st_size ? strerror(reason) : "is empty");
     const char *wrong = wrong_with(at, (size_t)status.st_size);
     if (wrong) {
         munmap(at, (size_t)status.st_size);
@@ -208,7 +224,7 @@ static int by_time(const void *a, const void *b)
 /* What the event stands for, and how many ticks later. */
 struct stood_for {
     enum trace_what what;
-    double later;
+    uint32_t later;
 };
 
 enum { ITEMS_MOST = 4 };
@@ -246,13 +262,16 @@ static size_t count_items(const struct trace_chunk *c)
     return n;
 }
 
-static void add_items(struct traced_pe *p, const struct trace_event *e, double ns, uint32_t thread)
+/* All times by one clock: an end is not behind what its thread does next. */
+static void add_items(struct traced_pe *p, const struct readings *clock,
+                      const struct trace_event *e, uint32_t thread)
 {
     struct stood_for of[ITEMS_MOST];
     const int n = stands_for(e, of);
 
     for (int i = 0; i < n; i++)
-        p->item[p->n++] = (struct item){ns + of[i].later * p->rate, e, thread, of[i].what};
+        p->item[p->n++] = (struct item){readings_ns(clock, e->time + of[i].later, p->rate), e,
+                                        thread, of[i].what};
 }
 
 /* Times are nanoseconds since this PE's clock was 0, until traced_align. */
@@ -273,10 +292,8 @@ static bool read_events(struct traced_pe *p)
     for (uint32_t i = 0; i < p->chunks; i++) {
         const struct trace_chunk *c = &p->chunk[i];
         const uint32_t used = chunk_used(c), thread = used ? find_thread(p, c) : 0;
-        for (uint32_t e = 0; e < used; e++) {
-            const double ns = readings_ns(&clock, c->event[e].time, p->rate);
-            add_items(p, &c->event[e], ns, thread);
-        }
+        for (uint32_t e = 0; e < used; e++)
+            add_items(p, &clock, &c->event[e], thread);
     }
     free(clock.of);
     qsort(p->item, p->n, sizeof *p->item, by_time);

@@ -45,6 +45,9 @@ class Tidy(unittest.TestCase):
         self.assertEqual(self.wrong(files={**long, "runtime/node/README.md":
                                            "`data_*.c`\n`node.c` is over 500 lines: it is one table\n"}), [])
 
+    def test_leftovers(self):
+        self.expect({"runtime/node/node.c.orig": ""}, "runtime/node/node.c.orig", "leftover")
+
     def test_rooms(self):
         self.expect({"runtime/node/more.c": ""}, "runtime/node/README.md", "does not name more.c")
         self.expect({"device/cuda/a.c": ""}, "device/cuda", "no README.md")

@@ -6,6 +6,7 @@
  names     a function has one definition in the tree, so that a search by name finds one thing
  words     identifiers do not use the words that the glossary has replaced
  public    a function of a public header has a comment above it, or above the group that it stands in
+ leftovers nothing that patch or a merge leaves behind (*.orig, *.rej) is in the tree
 
 Usage: tidy.py ROOT    a line for each thing that is wrong, with what to do; then status 1"""
 import collections
@@ -175,8 +176,16 @@ def public(root):
                 yield f"{path}:{number}: {found.group(1)} has no comment: say what holds when it returns"
 
 
+def leftovers(root):
+    for folder, below, files in os.walk(root):
+        below[:] = [name for name in below if name not in (".git", ".cache") and not name.startswith("build")]
+        for name in files:
+            if name.endswith((".orig", ".rej")):
+                yield f"{os.path.relpath(os.path.join(folder, name), root)}: a leftover of patch or a merge: remove it"
+
+
 def wrong(root):
-    return [line for part in (lengths, rooms, arrows, names, words, public) for line in part(root)]
+    return [line for part in (lengths, rooms, arrows, names, words, public, leftovers) for line in part(root)]
 
 
 def main(root):

@@ -187,6 +187,18 @@ def way_kernels(program, folder):
         shutil.rmtree(folder)
 
 
+def way_large(program, folder):
+    """A command that finds no room is taken once, whenever that is."""
+    n, pes = 2, 2
+    run(program, "large", pes, folder, n=n, GSHMEM_MAPPED="0")
+    taken = collections.Counter()
+    for steps in operations(picture(folder)).values():
+        names = [e["name"].split(": ")[1] for e in steps]
+        if names[0] == "posted by a kernel" and any(e["args"].get("bytes", 0) >= 1 << 20 for e in steps):
+            taken[steps[0]["pid"]] += names.count("taken by the proxy")
+    expect(taken == {pe: n for pe in range(pes)}, f"taken by the proxies: {taken}")
+
+
 def named(drawn):
     """{a track: its name}"""
     return {(e["pid"], e["tid"]): e["args"]["name"] for e in drawn["traceEvents"] if e["name"] == "thread_name"}
@@ -552,6 +564,20 @@ def way_killed(program, folder):
     expect(made == 300, f"{made} of 300 puts of the PE that was killed")
     said = trace(folder, "--summary")
     expect(re.search(r"^ +1 .*ended without gshmem_finalize", said, re.M), said)
+
+
+def way_running(program, folder):
+    """A trace is read while its PE goes on to write it, and ends."""
+    job = subprocess.Popen([RUN, "-n", "1", program, "operations", "60000"], stdin=subprocess.DEVNULL,
+                           env=dict(os.environ, GSHMEM_TRACE=folder, GSHMEM_TRACE_SIZE="64M"))
+    readings = 0
+    while job.poll() is None:
+        done = subprocess.run([TRACE, folder, "--summary"], capture_output=True, text=True, timeout=100)
+        # before the file has its head there is nothing to read
+        expect(done.returncode == 0 or (done.returncode == 1 and readings == 0), f"{done.returncode}: {done.stderr}")
+        readings += done.returncode == 0
+    expect(job.returncode == 0, f"the job ended with {job.returncode}")
+    trace(folder, "--summary")
 
 
 def way_full(program, folder):

@@ -28,6 +28,14 @@ __global__ void work(uint64_t *memory, uint64_t *own, uint64_t *flag, int n, int
     gshmem_quiet();
 }
 
+/* More than the transport takes at a time. */
+__global__ void put_large(char *to, char *from, size_t bytes, int n, int right)
+{
+    for (int i = 0; i < n; i++)
+        gshmem_putmem_nbi(to, from, bytes, right);
+    gshmem_quiet();
+}
+
 /* Not in a wait for anybody. */
 __device__ void compute(int ms)
 {
@@ -175,6 +183,11 @@ int main(int argc, char **argv)
     CHECK(memory);
     if (strcmp(way, "operations") == 0) {
         work<<<BLOCKS, THREADS>>>(memory, memory + 16, memory + 12, n, right);
+    } else if (strcmp(way, "large") == 0) {
+        const size_t bytes = 16 << 20;
+        char *both = (char *)gshmem_malloc(2 * bytes);
+        CHECK(both);
+        put_large<<<1, 1>>>(both, both + bytes, bytes, n, right);
     } else if (strcmp(way, "meet") == 0) {
         meet<<<1, THREADS>>>(me);
     } else if (strcmp(way, "ask") == 0) {

@@ -14,11 +14,11 @@ static size_t batch_before_get(const struct target *from, const struct target_ba
     const size_t bytes = b->f.b, step = frame_record_bytes(&b->f);
 
     if (b->f.signal_segment == TRANSPORT_GET || queue_empty(&from->out) ||
-        !queue_refers_to(&from->out, b->at, b->elements * bytes))
+        !queue_refers_to(&from->out, b->at, bytes << 32)) /* imported memory is behind the heap */
         return n;
     for (size_t k = 0; k < n; k++, record += step) {
         const uint32_t number = batch_number(record);
-        if (number < b->elements && queue_refers_to(&from->out, b->at + number * bytes, bytes))
+        if (queue_refers_to(&from->out, b->at + number * bytes, bytes))
             return k;
     }
     return n;

@@ -166,7 +166,7 @@ static void yield_for_ptx(struct worker *w)
 /* Whether a thread of the queue can be left there, since what it waits for has not come. Relaxed:
  * the thread reads the word again, with acquire. Now and then it runs nevertheless: its wait tests
  * whether it can still end, and shows itself. In a launch that is traced it runs until its wait has
- * been told. */
+ * begun to count (events.c). */
 static inline bool thread_still_waits(struct thread *t)
 {
     return t->awaited && (t->waits || !t->block->grid->launch) &&
