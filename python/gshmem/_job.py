@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal  # signal.getsignal looks each number up in an enum, which takes a microsecond
 import atexit
 import ctypes
 import itertools
@@ -347,13 +348,14 @@ def collective(call: str, function: Callable[..., int], *arguments: Any) -> None
 
 
 def _watch_again() -> None:
-    """The program may have had a handler of its own meanwhile. The system is asked, once in a
-    millisecond at most: where collectives follow each other, it is 2 of their 15 us."""
-    global _watched
-    now = time.monotonic_ns()
-    if _pipe is not None and now - _watched >= WATCH_NS:
+    """The program may have had a handler of its own meanwhile. The system is asked where Python
+    knows of another one, and once in a millisecond at most otherwise: where collectives follow each
+    other, it is 2 of their 15 us."""
+    global _handler, _watched
+    now, handler = time.monotonic_ns(), _signal.getsignal(signal.SIGINT)
+    if _pipe is not None and (handler is not _handler or now - _watched >= WATCH_NS):
         lib.gshmem_path_watch_interrupts(_pipe)
-        _watched = now
+        _handler, _watched = handler, now
 
 
 def _ends_collectives(handler: Any) -> bool:
@@ -393,6 +395,7 @@ def _watch(pipe: int) -> None:
 
 _pipe: int | None = None  # its end to write to
 _watched = 0  # when the handler was last looked at
+_handler: Any = None  # what Python knew of it then
 _inside = ctypes.c_uint64()  # the number of the call that the main thread is in; the library's
 
 

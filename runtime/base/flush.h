@@ -7,7 +7,8 @@
 void flush_printed(void);
 
 /* Of all streams. If another thread holds a standard one, since it waits for its input or for a
- * reader, this waits for a second only. */
+ * reader, this waits for a second only. It waits for as long as another thread holds a stream that
+ * the program has opened. */
 void flush_all(void);
 
 #endif

@@ -227,6 +227,10 @@ bool open_batches_are_free(const struct network *n)
 
     for (const struct open_batch *b = n->open; b; b = b->next)
         free &= biased_lock_is_free(&b->lock);
+    /* This thread may be about to find out that a batch is not its own, or not open any more. */
+    for (const struct biased_thread *t = n->batch_owners; t; t = t->next)
+        free &= atomic_load_explicit(&t->self, memory_order_relaxed) != biased_self() ||
+                !atomic_load_explicit(&t->within, memory_order_relaxed);
     return free;
 }
 

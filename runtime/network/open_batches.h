@@ -237,7 +237,9 @@ static inline bool open_batch_add_put(struct open_batch *b, const void *object, 
 {
     struct biased_thread *me;
 
-    if (GSHMEM_UNLIKELY(!b || !source || !(me = biased_lock_enter(&b->lock))))
+    /* with more bytes the call would be another one's */
+    if (GSHMEM_UNLIKELY(!b || !source || bytes > OPEN_BATCH_ELEMENT_MOST ||
+                        !(me = biased_lock_enter(&b->lock))))
         return false;
     const bool fits = open_batch_write_put(b, object, source, bytes);
     biased_lock_leave(me);
@@ -258,7 +260,7 @@ static inline bool open_batch_share_update(struct open_batch *b, enum gshmem_amo
 static inline bool open_batch_share_put(struct open_batch *b, const void *object,
                                         const void *source, size_t bytes)
 {
-    if (!b || !source || !biased_lock_take(&b->lock))
+    if (!b || !source || bytes > OPEN_BATCH_ELEMENT_MOST || !biased_lock_take(&b->lock))
         return false;
     const bool fits = open_batch_write_put(b, object, source, bytes);
     biased_lock_give(&b->lock);

@@ -274,9 +274,10 @@ void gshmem_device_register(struct gshmem_device_module *module)
 void gshmem_device_wake(const uint32_t *asleep)
 {
     struct job *j = job;
+    struct kernels *k = j ? kernels_of(j) : NULL;
 
-    if (j && j->kernels)
-        service_wake(j->kernels->service, asleep);
+    if (k)
+        service_wake(k->service, asleep);
 }
 
 void gshmem_device_help(void)

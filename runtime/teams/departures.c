@@ -252,6 +252,16 @@ static gshmem_status_t check_awaited(const struct wait *w, const struct group *g
     return departures_fail(w->what, pe, LEFT_BY_FINALIZE);
 }
 
+/* Whether a member on this node, which has left the job, will never arrive at the round that is in
+ * progress. In a rooted one it is not waited for, unless it is the root and has not given. */
+static bool never_comes(const struct group *g, int i)
+{
+    const int awaited = group_awaited(g);
+
+    return awaited < 0 ? group_cannot_come(g, group_word(g, i))
+                       : i == awaited && !rooted_has_come(g, i);
+}
+
 /* Members on this node, in a round that is in progress. */
 static gshmem_status_t check_here(const struct wait *w, const struct group *g)
 {
@@ -259,7 +269,7 @@ static gshmem_status_t check_here(const struct wait *w, const struct group *g)
         if (job->node->index_of[g->pe[i]] < 0)
             continue;
         int way = group_left(world(job), g->pe[i]);
-        if (way && group_cannot_come(g, group_word(g, i)))
+        if (way && never_comes(g, i))
             return departures_fail(w->what, g->pe[i], (enum departure_way)way);
     }
     return GSHMEM_OK;

@@ -453,8 +453,9 @@ bool group_has_come(const struct group *g, int i)
  * and arrives at no later round of other groups. */
 bool group_cannot_come(const struct group *g, uint64_t word)
 {
-    if (g->team == GSHMEM_TEAM_WORLD)
-        return word == word_make(g, GROUP_FINALIZE);
+    if (g->team == GSHMEM_TEAM_WORLD) /* of an earlier number, where rooted rounds came since */
+        return (uint32_t)word == GROUP_FINALIZE &&
+               (int32_t)((uint32_t)(word >> 32) - g->round) <= 0;
     return word >> 32 != g->round;
 }
 

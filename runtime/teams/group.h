@@ -210,6 +210,8 @@ bool rooted_instead(const struct group *g);
 /* Then the full round, whose signature that is, ends as a rooted one. Logs what another member has
  * called; returns GSHMEM_ERR_MISMATCH. */
 gshmem_status_t rooted_turn(struct group *g, uint32_t signature, const char *call);
+/* Whether the root of the rooted round that is under way has brought its data. */
+bool rooted_has_come(const struct group *g, int root);
 
 /* ---- Ends ---- */
 

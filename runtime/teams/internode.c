@@ -249,7 +249,8 @@ gshmem_status_t internode_break_off(struct group *g, gshmem_status_t status, con
 {
     struct internode *f = g->internode;
     const uint32_t rounds = group_under_way(g) ? 2 : 1;
-    uint32_t word = (uint32_t)status << BROKEN_BITS | BROKEN;
+    const uint32_t word =
+        (uint32_t)status << BROKEN_BITS | BROKEN | (f->differed ? BROKEN_DIFFERED : 0);
     char why[256];
 
     snprintf(why, sizeof why, "%s", last_error_text());
@@ -258,7 +259,7 @@ gshmem_status_t internode_break_off(struct group *g, gshmem_status_t status, con
          step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         for (uint32_t i = 0; i < rounds && !network_lost(job->network, g->pe[to]); i++)
-            internode_tell(g, to, step, (uint64_t)((g->round + 1 - i) & 1) << 32 | word,
+            internode_tell(g, to, step, (uint64_t)(g->round + 1 - i) << 32 | word,
                            (struct piece){0, 0, 0}, TRANSPORT_UNORDERED,
                            call); /* or the PE itself has gone */
     }
@@ -400,8 +401,11 @@ static gshmem_status_t meet_hosts(struct group *g, uint32_t signature, gshmem_st
         received = MIXED;
     if ((status = ask_others(g, &received, carries && !local, call)))
         return internode_break_off(g, status, call);
-    if (local)
+    if (local) {
+        g->internode->differed = true;
         return local; /* the mismatch has been explained */
+    }
+    g->internode->differed = received != signature;
     if (received == signature && (!wanted || carries))
         return GSHMEM_OK;
     const struct load *last = &g->internode->last;

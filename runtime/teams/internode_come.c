@@ -144,8 +144,15 @@ gshmem_status_t internode_receive(struct group *g, int step, int distance, struc
         status = wait_slowly(&r->w); /* no PE of this node can end the wait: make progress from the
                                     start */
     }
+    /* The sender has broken off the next round, over its word of this one, which it has ended. */
+    if (internode_is_broken(word) && (uint32_t)(word >> 32) == g->round + 2 && !r->carries) {
+        if ((uint32_t)word & BROKEN_DIFFERED)
+            *r->received = MIXED;
+        r->known = true;
+        return GSHMEM_OK;
+    }
     if (internode_is_broken(word))
-        return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS),
+        return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS & BROKEN_STATUS),
                     "%s on team %d: PE %d, on another node, cannot reach all of its members", call,
                     g->team, g->pe[awaited]);
     if ((uint32_t)word != *r->received)

@@ -17,7 +17,9 @@
 /* Values that leaders send in place of a signature, and that are none (see signature_make): MIXED,
  * the sender has received two different ones; BROKEN, the sender's group is broken for good, with
  * the reason above these bits. */
-enum { MIXED = 2, BROKEN = 4, BROKEN_BITS = 3 };
+enum { MIXED = 2, BROKEN = 4, BROKEN_BITS = 3, BROKEN_STATUS = 0xffff };
+/* With BROKEN: members differed in the last round that the sender has ended. */
+#define BROKEN_DIFFERED (1u << 31)
 
 enum {
     INBOX_TEAMS = 9,         /* teams in the first slots have an inbox */
@@ -52,6 +54,7 @@ struct internode {
         size_t each, room;    /* bytes of a slot, and of all that there is room for */
         bool one;             /* only one slot was fetched, to the beginning */
     } fetched;
+    bool differed;            /* in the last round that has ended, members did */
     struct pending pending;   /* requests in flight of rounds */
     struct context *context;  /* the context of the puts and gets of collectives */
     struct pending moving;    /* its requests in flight */

@@ -128,6 +128,13 @@ static bool is_rooted_at(const struct group *g, int i, uint32_t *signature)
     return i != g->my && word >> 32 == g->round;
 }
 
+bool rooted_has_come(const struct group *g, int root)
+{
+    /* acquire: the caller has seen that the root has left, which it did after its last round */
+    return atomic_load_explicit(&rooted_slot_of(g, root)->word, memory_order_acquire) >> 32 ==
+           g->round;
+}
+
 bool rooted_instead(const struct group *g)
 {
     uint32_t theirs;

@@ -30,10 +30,10 @@ struct trace {
 };
 
 struct trace *trace;
-TRACE_OWN_THREAD uint64_t trace_operation;
+_Thread_local uint64_t trace_operation;
 
 /* The chunk that this thread holds, of the trace that began as number `of`. */
-static TRACE_OWN_THREAD struct {
+static _Thread_local struct {
     struct trace_chunk *chunk;
     unsigned of;
 } held;

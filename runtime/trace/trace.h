@@ -11,11 +11,9 @@
 struct trace;
 extern struct trace *trace; /* NULL: nothing is traced */
 
-/* Without a call for each access, as shared libraries have it; all of these have 24 bytes. */
-#define TRACE_OWN_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
 
 /* While a request is posted, under the network's lock: the id of its operation; 0: it has none. */
-extern TRACE_OWN_THREAD uint64_t trace_operation;
+extern _Thread_local uint64_t trace_operation;
 
 static inline bool trace_is_on(void)
 {

@@ -1,8 +1,11 @@
-/* A PE dies after a round between nodes, which it has ended, while another one that had come is stopped, and has a word
- * to send still: the round succeeds for those that live. Starts its own
- * three PEs by fork and a unique id, each on a pretended node.
+/* A PE dies after a round between nodes, which it has ended, while another one that had come is stopped: the round
+ * succeeds for those that live. Starts its own three PEs by fork and a unique id.
  *
- * In the second step PE 0 needs a word of PE 1, which PE 1 sends once it has PE 0's of the first; PE 2 needs none of
+ *     leaders           the one that is stopped has a word to send still; each PE is on a node of its own
+ *     leaders next      it has a word to read still, and a leader that has ended the round fails in the next one meanwhile,
+ *                       which PE 1, on its node, would be missing in; PE 2 is on another node
+ *
+ * In the second step of the first PE 0 needs a word of PE 1, which PE 1 sends once it has PE 0's of the first; PE 2 needs none of
  * PE 1 but that of the first step. So PE 1 is stopped before PE 0 comes. */
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,13 +20,17 @@
 #include "check.h"
 #include "stopped.h"
 
-enum { PES = 3, PAUSE_US = 300 * 1000, DEATH_MS = 5000 };
+enum { PES = 3, PAUSE_US = 300 * 1000, DEATH_MS = 5000, NEXT_MS = 10000 };
+
+static bool has_next;
+static int stopped = 1, dies = 2;
 
 /* Of all processes. */
 static struct shared {
     gshmem_uniqueid_t uid;
-    atomic_bool made, comes, go;
+    atomic_bool made, comes, go, died;
     _Atomic int status[PES]; /* of the round, + 1 */
+    _Atomic int next;        /* of PE 0's next round, + 1 */
 } *shared;
 
 static void be_pe(int pe)
@@ -37,27 +44,37 @@ static void be_pe(int pe)
     while (!atomic_load(&shared->made))
         usleep(1000);
     CHECK_OK(gshmem_init_attr(&attr));
-    CHECK_EQ(gshmem_team_n_pes(GSHMEM_TEAM_HOST), 1);
+    CHECK_EQ(gshmem_team_n_pes(GSHMEM_TEAM_HOST), has_next && pe < 2 ? 2 : 1);
     CHECK_OK(gshmem_barrier_all());
-    if (pe == 1)
+    if (pe == stopped)
         atomic_store(&shared->comes, true);
-    while (pe != 1 && !atomic_load(&shared->go))
+    while (pe != stopped && !atomic_load(&shared->go))
         usleep(1000);
     const gshmem_status_t status = gshmem_sync_all();
     atomic_store(&shared->status[pe], 1 + (int)status);
-    if (pe == 2)
+    if (pe == dies)
         raise(SIGKILL);
-    while (!atomic_load(&shared->status[0]) || !atomic_load(&shared->status[1]))
+    while (has_next && pe == 0 && !atomic_load(&shared->died))
+        usleep(1000);
+    if (has_next && pe == 0)
+        atomic_store(&shared->next, 1 + (int)gshmem_sync_all());
+    while (!atomic_load(&shared->status[0]) || !atomic_load(&shared->status[stopped]))
         usleep(1000);
     _exit(0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     pid_t child[PES];
     bool died = false;
 
-    setenv("GSHMEM_PRETENDED_NODES", "3", 1);
+    (void)argv;
+    if (argc > 1) {
+        has_next = true;
+        stopped = 2;
+        dies = 1;
+    }
+    setenv("GSHMEM_PRETENDED_NODES", has_next ? "2" : "3", 1);
     setenv("GSHMEM_PEER_TIMEOUT", "60", 1);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(shared != MAP_FAILED);
@@ -69,21 +86,25 @@ int main(void)
     }
     while (!atomic_load(&shared->comes))
         usleep(1000);
-    usleep(PAUSE_US); /* so that PE 1 has come to the round; it passes either way */
-    CHECK_EQ(kill(child[1], SIGSTOP), 0);
-    while (!is_stopped(child[1]))
+    usleep(PAUSE_US); /* so that it has come to the round; it passes either way */
+    CHECK_EQ(kill(child[stopped], SIGSTOP), 0);
+    while (!is_stopped(child[stopped]))
         usleep(1000);
     atomic_store(&shared->go, true);
     for (int ms = 0; ms < DEATH_MS && !died; ms++) {
-        died = waitpid(child[2], NULL, WNOHANG) == child[2];
+        died = waitpid(child[dies], NULL, WNOHANG) == child[dies];
         usleep(1000);
     }
+    atomic_store(&shared->died, died);
+    for (int ms = 0; has_next && ms < NEXT_MS && !atomic_load(&shared->next); ms++)
+        usleep(1000);
     usleep(PAUSE_US); /* so that the death is seen */
-    CHECK_EQ(kill(child[1], SIGCONT), 0);
+    CHECK_EQ(kill(child[stopped], SIGCONT), 0);
     for (int pe = 0; pe < PES; pe++) {
-        if (pe < 2 || !died)
+        if (pe != dies || !died)
             CHECK_EQ(waitpid(child[pe], NULL, 0), child[pe]);
         CHECK_EQ(atomic_load(&shared->status[pe]), 1 + (int)GSHMEM_OK);
     }
+    CHECK(!has_next || atomic_load(&shared->next) > 1 + (int)GSHMEM_OK);
     return 0;
 }

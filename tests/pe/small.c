@@ -325,6 +325,24 @@ static void of_threads(void)
     barrier();
 }
 
+/* A size that is wrong is refused, also while a batch is open to which it could belong by its low bits or as the number
+ * of no call. */
+static void of_wrong_sizes(void)
+{
+    static long variable;
+    const size_t wrong[] = {(size_t)1 << 63 | sizeof(long), SIZE_MAX};
+    const int pe = (me + 1) % n;
+    long value = 1, *object = gshmem_malloc(sizeof *object);
+
+    CHECK(object);
+    for (int i = 0; i < 60; i++) {
+        CHECK_OK(gshmem_putmem_nbi(i % 2 ? &variable : object, &value, sizeof value, pe));
+        CHECK(gshmem_putmem(object, &value, wrong[i / 2 % 2], pe) != GSHMEM_OK);
+        CHECK(gshmem_putmem(&variable, &value, wrong[i / 2 % 2], pe) != GSHMEM_OK);
+    }
+    CHECK_OK(gshmem_free(object));
+}
+
 int main(int argc, char **argv)
 {
     int level;
@@ -352,6 +370,7 @@ int main(int argc, char **argv)
     of_contexts();
     of_a_team();
     of_a_session();
+    of_wrong_sizes();
     if (level == GSHMEM_THREAD_MULTIPLE)
         of_threads();
     free(model);

@@ -439,7 +439,7 @@ def test_interrupt_of_another_one(who):
             while me == 0 and not handled:
                 time.sleep(0.01)
         elif me == 1:
-            time.sleep(2)
+            time.sleep(6 if who == "a child" else 2)
             gshmem.barrier()
         elif who == "a child":
             from gshmem import _job

@@ -13,7 +13,7 @@
 
 enum {
     WIDTH = 17, /* seeds that found a defect are not wide by it */
-    LEFT_LEAST = 4,
+    LEFT_LEAST = 2 * 16 + 1, /* two full rounds, whatever the calls: ROOTED_EVERY */
     STEPS_OF_MANY = 8, /* of more than 8 PEs: a step of theirs takes a second of CPU */
 };
 

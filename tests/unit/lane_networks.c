@@ -116,7 +116,8 @@ static bool source_take(struct network_source *s)
     struct played_source *p = (struct played_source *)s;
 
     s->restless = p->crosses;
-    p->taken += pthread_equal(p->thread, pthread_self()) != 0;
+    if (pthread_equal(p->thread, pthread_self())) /* no other thread writes it */
+        p->taken++;
     if (atomic_load(&p->wants) && network_has_met(p->lane, 1))
         atomic_store(&p->wants, false);
     return false;

@@ -177,8 +177,9 @@ GSHMEM_API void gshmem_device_unregister(struct gshmem_device_module *module);
 /* For kernels of the host device, which run on the CPU; not for programs to call. A thread that has
  * written a command calls wake if the word of the channel says that its proxy sleeps: that proxy is
  * woken, and the thread does its work if the proxy has not polled for 3 us. A wait for the proxy
- * calls help, which does the same for all proxies. A wait for other PEs calls receive, which does
- * so if the wait may need the proxy. */
+ * calls help, which does the same for the first proxy, and of the others does the work where there
+ * is some, but wakes none. A wait for other PEs calls receive, which does so if the wait may need
+ * the proxy. */
 GSHMEM_API void gshmem_device_wake(const uint32_t *asleep);
 GSHMEM_API void gshmem_device_help(void);
 GSHMEM_API void gshmem_device_receive(void);
