@@ -72,8 +72,8 @@ struct team_sync {
     /* How many members have said that they will not access this block again. */
     _Alignas(SYNC_LINE) _Atomic uint32_t farewells;
 
-    /* Dissemination: the word of the member 2^step before this one, by parity of the full rounds (between
-     * leaders: of the rounds). */
+    /* Dissemination: the word of the member 2^step before this one, by parity of the full rounds
+     * (between leaders: of the rounds). */
     struct {
         _Alignas(SYNC_LINE) _Atomic uint64_t word[2];
     } step[SYNC_STEPS];
