@@ -21,7 +21,7 @@
 
 struct device; /* device/device.h */
 
-#define TRANSPORT_VERSION     11
+#define TRANSPORT_VERSION     12
 #define TRANSPORT_KEY_BYTES   32
 #define TRANSPORT_ADDRESS_MAX 160 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
@@ -165,6 +165,9 @@ struct transport_config {
     void (*notified)(void *context, int from, int pe);
     /* Where that segment of a PE of this node is mapped here; NULL: it is not. */
     char *(*mapped)(void *context, int pe, int segment);
+    /* Whether the thread that makes progress waits until a peer changes this PE's memory. NULL: no
+     * thread does. */
+    int (*waits_for_update)(void *context);
     /* The device to which device memory belongs; NULL: all memory is host memory. */
     struct device *device;
     /* Whether these bytes of this process are device memory. */

@@ -162,6 +162,11 @@ static void allow_streams(const struct job *j, int lanes)
 }
 
 /* Lane `number` of the PE, with nothing open. */
+static int waits_for_update(void *context)
+{
+    return ((const struct network *)context)->for_update;
+}
+
 static gshmem_status_t network_new(struct job *j, struct network *first, int number)
 {
     struct network *n = calloc(1, sizeof *n);
@@ -197,6 +202,7 @@ static gshmem_status_t network_new(struct job *j, struct network *first, int num
         .lost = network_lose,
         .refused = network_be_refused,
         .notified = network_be_notified,
+        .waits_for_update = waits_for_update,
         .mapped = mapped,
         .number = number_of_lane,
         .text = settings_string_of,

@@ -151,12 +151,15 @@ bool network_round(struct network *n)
     return some;
 }
 
-/* With the lock held, which it releases. waits: what this thread has issued is sent now. */
-static inline bool network_drive_held(struct network *n, bool waits)
+/* With the lock held, which it releases. for_what: 0, or what this thread waits for; then what it
+ * has issued is sent now. */
+static inline bool network_drive_held(struct network *n, enum network_purpose for_what)
 {
-    if (waits && n->open)
+    if (for_what && n->open)
         open_batches_post_all(n);
+    n->for_update = for_what == NETWORK_FOR_UPDATE;
     bool some = drive(n);
+    n->for_update = false;
     mutex_give(&n->lock);
     return network_ask(n) || some;
 }
@@ -164,7 +167,7 @@ static inline bool network_drive_held(struct network *n, bool waits)
 /* The thread that holds the lock makes progress for all. */
 bool network_try_round(struct network *n)
 {
-    return mutex_try(&n->lock) && network_drive_held(n, false);
+    return mutex_try(&n->lock) && network_drive_held(n, NETWORK_FOR_OTHERS);
 }
 
 bool network_pending(const struct network *n)
@@ -201,12 +204,12 @@ static __attribute__((noinline)) bool drive_lanes(struct network *n)
     return some;
 }
 
-bool network_drive(struct network *n)
+bool network_drive(struct network *n, enum network_purpose for_what)
 {
     if (!network_has_proxy(n))
         return false;
     proxy_stand_aside(&n->proxy);
-    const bool some = mutex_try(&n->lock) && network_drive_held(n, true);
+    const bool some = mutex_try(&n->lock) && network_drive_held(n, for_what);
     return GSHMEM_LIKELY(n->lanes == 1) ? some : drive_lanes(n) || some;
 }
 
@@ -215,7 +218,7 @@ void network_send(struct network *n)
     if (!network_has_proxy(n))
         return;
     network_enter(n);
-    network_drive_held(n, true);
+    network_drive_held(n, NETWORK_FOR_REQUESTS);
 }
 
 void network_drive_on(struct network *n)

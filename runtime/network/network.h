@@ -257,9 +257,16 @@ void network_look_around(struct network *n);
 
 /* ---- Waits ---- */
 
+/* What for a thread makes progress. */
+enum network_purpose {
+    NETWORK_FOR_OTHERS,
+    NETWORK_FOR_REQUESTS, /* it waits for what it has issued, or for other PEs, */
+    NETWORK_FOR_UPDATE,   /* or until a peer updates a variable of this PE's */
+};
+
 /* One round of progress if no other thread makes progress; returns whether anything happened. For
  * waits. */
-bool network_drive(struct network *n);
+bool network_drive(struct network *n, enum network_purpose for_what);
 /* Call before a sleep on network_wait_fd: whether there is something to do already. */
 bool network_arm(struct network *n);
 /* Sleeps until something arrives, at most for that time. */

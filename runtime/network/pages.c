@@ -100,7 +100,7 @@ struct where_member *pages_fetch(struct job *j)
         next++;
     }
     while (!all_have_come(fetch, n) && clock_ns() < until) {
-        if (!network_drive(j->network))
+        if (!network_drive(j->network, NETWORK_FOR_REQUESTS))
             network_sleep(j->network, CLOCK_MS);
     }
     for (int i = 0; i < n; i++)

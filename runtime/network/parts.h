@@ -50,6 +50,7 @@ struct network {
     _Atomic(struct errand *) idle_errand;
     struct job *job;
     struct stats_block *counts; /* of the lock's holder */
+    bool for_update; /* the lock's holder makes progress until a peer updates this PE's memory */
     struct node *node;   /* the job's, and so is this: */
     struct blobs *blobs;
     _Atomic bool *lost;  /* the node's: a put need not ask for the node */

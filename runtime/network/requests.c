@@ -434,7 +434,7 @@ gshmem_status_t network_quiet(struct pending *pending, const char *call)
     gshmem_status_t status;
 
     if (!is_done(pending, target)) {
-        network_drive(job->network);
+        network_drive(job->network, NETWORK_FOR_REQUESTS);
         if (!is_done(pending, target) && (status = wait_until_done(pending, target, call)))
             return status;
     }

@@ -204,7 +204,10 @@ static void sleep_for(uint64_t ns)
  * later, where something is decided by it: on some machines that is a system call. */
 static bool wait_serve(struct wait *w)
 {
-    if (!job->network || !network_drive(job->network))
+    const bool for_update = w->only == WAIT_FOR_UPDATE;
+
+    if (!job->network ||
+        !network_drive(job->network, for_update ? NETWORK_FOR_UPDATE : NETWORK_FOR_REQUESTS))
         return false;
     w->has_served = true;
     return true;

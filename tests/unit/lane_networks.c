@@ -180,7 +180,7 @@ static void test_restless(struct network *n)
     source[1].crosses = true;
     mutex_give(&n->lane[1]->lock);
     for (int i = 0; i < 100; i++) {
-        CHECK(!network_drive(n));
+        CHECK(!network_drive(n, NETWORK_FOR_REQUESTS));
         worked |= network_try_round(n->lane[1]);
         CHECK(network_round(n->lane[1]));
     }

@@ -8,9 +8,12 @@
 
 static uint64_t steps;
 
-static bool played(struct network *n)
+static enum network_purpose purpose = NETWORK_FOR_REQUESTS;
+
+static bool played(struct network *n, enum network_purpose for_what)
 {
     CHECK(n);
+    CHECK_EQ(for_what, purpose);
     return ++steps;
 }
 
@@ -56,6 +59,21 @@ static gshmem_status_t step_on_a_word(void)
     return status;
 }
 
+/* The transport is told that the thread waits for a variable. */
+static void wait_for_update(void)
+{
+    const uint64_t before = steps;
+    struct wait w;
+
+    wait_begin(&w, "served", WAIT_FOR_NETWORK);
+    wait_without_spin(&w);
+    w.only = WAIT_FOR_UPDATE;
+    purpose = NETWORK_FOR_UPDATE;
+    CHECK_EQ(wait_step(&w), GSHMEM_OK);
+    CHECK_EQ(steps, before + 1);
+    purpose = NETWORK_FOR_REQUESTS;
+}
+
 int main(void)
 {
     const struct wait_hooks hooks = {nobody, none_missing, NULL, no_departure, NULL};
@@ -71,6 +89,7 @@ int main(void)
     CHECK_EQ(network_await("served", WAIT_FOR_NETWORK, 100 * MS, not_yet, NULL), GSHMEM_ERR_TIMEOUT);
     CHECK(steps >= SERVED_STEPS);
     CHECK_EQ(step_on_a_word(), GSHMEM_ERR_TIMEOUT);
+    wait_for_update();
     job = NULL;
     free(control);
     return 0;

@@ -21,18 +21,31 @@ enum {
 
 /* ---- Responses that were put off ---- */
 
+void target_judge_delay(struct tcp *t)
+{
+    struct response_delay *d = &t->targets.delay;
+
+    if (d->is_judged)
+        return;
+    d->is_judged = true;
+    if (clock_ns() - d->delayed_since > LATE_NS)
+        d->prompt = PROMPT_RESPONSES;
+}
+
 /* Within the round that delayed the first response the clock need not be read. */
-bool target_delays_long(const struct tcp *t)
+bool target_delays_long(struct tcp *t)
 {
     const struct response_delay *d = &t->targets.delay;
 
-    return t->poller.round != d->delayed_round && clock_ns() - d->delayed_since > LATE_NS;
+    if (t->poller.round == d->delayed_round)
+        return false;
+    target_judge_delay(t);
+    return clock_ns() - d->delayed_since > LATE_NS;
 }
 
 void target_send_delayed(struct tcp *t)
 {
-    if (target_delays_long(t))
-        t->targets.delay.prompt = PROMPT_RESPONSES;
+    target_judge_delay(t);
     for_another_pe_begin();
     while (t->targets.delay.delayed) {
         struct target *from = t->targets.delay.delayed;

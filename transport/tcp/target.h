@@ -75,7 +75,8 @@ struct target {
     uint64_t executed;  /* requests carried out */
     uint64_t responded; /* the last number that a response named */
     uint64_t awaited;   /* the last request whose response somebody waits for */
-    bool signalled;     /* the last request stored a signal */
+    bool signalled;     /* the last request stored a signal, */
+    bool updated;       /* or may have changed a variable for which a thread waits */
     bool is_delayed;    /* it is in the list delay.delayed */
     struct target *next_delayed;
     bool is_unawaited; /* it is in the list delay.unawaited */
@@ -140,6 +141,7 @@ static inline void target_end_put(struct tcp *t, struct target *from, const stru
     if (!f->unasked)
         from->awaited = from->executed;
     from->signalled = f->signal_op;
+    from->updated = f->bytes <= sizeof(uint64_t);
     t->events++;
     if (trace_is_on())
         target_trace(from, f);
@@ -253,7 +255,10 @@ void target_accept(struct tcp *t, int fd);
 /* Sends the responses that were delayed. */
 void target_send_delayed(struct tcp *t);
 /* Whether one was delayed for long, though requests arrive in every round. */
-bool target_delays_long(const struct tcp *t);
+bool target_delays_long(struct tcp *t);
+/* The thread for which responses were delayed calls again: decides whether they are late. What the
+ * call itself takes, to send a request above all, does not count. */
+void target_judge_delay(struct tcp *t);
 /* Sends the responses that nobody waits for. */
 void target_send_unawaited(struct tcp *t);
 /* Goes on with what is staged, or waits for a buffer; whether anything could. */

@@ -280,6 +280,7 @@ static void batch_end(struct target *from)
         from->executed += from->batch.f.a;
     from->awaited = from->executed;
     from->signalled = false;
+    from->updated = true;
     if (batch_fetches(&from->batch))
         from->responded = from->executed;
     if (trace_is_on())

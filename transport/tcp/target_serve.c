@@ -4,8 +4,8 @@
  * it has carried out, but for two cases:
  *   1. Nobody waits for it (TRANSPORT_UNASKED): it goes with the next one, or when nothing has
  *      arrived for a while (may_wait).
- *   2. The last request stored a signal, for which a thread of this PE may wait: the response is
- *      delayed until a round in which nothing arrives (may_delay).
+ *   2. The last request stored a signal, or a variable while a thread of this PE waits for one:
+ *      the response is delayed until a round in which nothing arrives (may_delay).
  * Invariant: a stream with responded < executed is in the list of its case, or its queue is full
  * and the poller reports when the socket takes more. */
 #define _GNU_SOURCE
@@ -34,12 +34,15 @@ static void target_show_alive(struct tcp *t, struct target *from)
     from->shown_alive = now;
 }
 
-/* A thread that waits for the signal goes on before the response is sent (docs/decisions/0010).
- * If it goes on to compute, the response is late, as nobody makes progress: then the next
- * responses are prompt. */
+/* A thread that waits for the signal, or for the variable, goes on before the response is sent
+ * (docs/decisions/0010). If it goes on to compute, the response is late, as nobody makes progress:
+ * then the next responses are prompt. */
 static bool may_delay(struct tcp *t, struct target *from)
 {
-    if (!from->signalled || from->executed - from->responded >= DELAYED_MOST)
+    if (from->executed - from->responded >= DELAYED_MOST)
+        return false;
+    if (!from->signalled && !(from->updated && t->config.waits_for_update &&
+                              t->config.waits_for_update(t->config.context)))
         return false;
     if (t->targets.delay.prompt) {
         t->targets.delay.prompt--;
@@ -51,6 +54,7 @@ static bool may_delay(struct tcp *t, struct target *from)
         if (!t->targets.delay.delayed) {
             t->targets.delay.delayed_since = clock_ns();
             t->targets.delay.delayed_round = t->poller.round;
+            t->targets.delay.is_judged = false;
         }
         t->targets.delay.delayed = from;
     }

@@ -117,6 +117,8 @@ static gshmem_status_t tcp_post(struct transport *base, const struct transport_r
     struct tcp *t = (struct tcp *)base;
     struct target *from = unordered_stream(t, request);
 
+    if (t->targets.delay.delayed)
+        target_judge_delay(t);
     return from ? unordered_post(t, from, request) : initiator_post(t, request);
 }
 
