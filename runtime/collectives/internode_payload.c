@@ -12,6 +12,10 @@
 #include "runtime/collectives/table.h"
 
 enum {
+    /* Where each node has one member, larger data is put: it goes over the network as often, and is
+     * copied once less on each side. */
+    ALONE_BROADCAST = 64 * 1024,
+    ALONE_COLLECT = 128 * 1024,
     NOTED_PAIRS = 8 * 1024,  /* alltoall: below this, data goes in slots, with parts that their
                                 readers do not need */
     NOTED_ALONE = 1024,      /* the same where each node has one member */
@@ -33,6 +37,11 @@ static gshmem_status_t internode_payload_run(struct call *c, algorithm_fn *algor
 static size_t internode_payload_least(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+static bool each_node_has_one(const struct group *g)
+{
+    return g->n == internode_hosts(g);
 }
 
 /* ---- Moving ---- */
@@ -60,16 +69,25 @@ static gshmem_status_t broadcast_pieces(struct call *c)
 
 gshmem_status_t internode_broadcast(struct call *c)
 {
-    size_t most = internode_most(c->group, PAYLOAD_ONE);
+    const size_t most = internode_most(c->group, PAYLOAD_ONE);
+    const bool alone = each_node_has_one(c->group);
 
-    if (most && (c->bytes <= most || c->group->n > internode_hosts(c->group)))
+    if (most && (!alone || c->bytes <= internode_payload_least(most, ALONE_BROADCAST)))
         return internode_payload_run(c, broadcast_pieces, c->bytes);
     return c->bytes <= NOTE_BYTES ? broadcast_noted(c) : broadcast_put(c);
 }
 
+/* The most that goes by slots if every member's data is for all. */
+static size_t internode_collect_most(const struct group *g)
+{
+    const size_t most = internode_most(g, PAYLOAD_NOTES);
+
+    return each_node_has_one(g) ? internode_payload_least(most, ALONE_COLLECT) : most;
+}
+
 gshmem_status_t internode_fcollect(struct call *c)
 {
-    if (c->bytes <= NOTE_BYTES || c->bytes <= internode_most(c->group, PAYLOAD_NOTES))
+    if (c->bytes <= NOTE_BYTES || c->bytes <= internode_collect_most(c->group))
         return internode_payload_run(c, collect_noted, c->bytes);
     return collect_put(c);
 }
@@ -81,7 +99,7 @@ gshmem_status_t internode_collect(struct call *c, size_t my_place, size_t larges
     gshmem_status_t status;
     size_t at = 0;
 
-    if (largest > internode_most(g, PAYLOAD_NOTES))
+    if (largest > internode_collect_most(g))
         return collect_put_at(c, my_place, c->bytes > NOTE_BYTES);
     g->brought = largest;
     group_note(g)->value = c->bytes;
