@@ -91,6 +91,7 @@ EXCLUDED = {
     "tests/kernel/left_late.cu": "stops a process, as no program here may",
     "tests/kernel/left.cu": "ends the job by a failure, as no program here may",
     "tests/kernel/overlap.cu": "the host device stops threads at their fences, as no GPU can",
+    "tests/kernel/busy.cu": "about when a worker of the host device sleeps",
     "tests/kernel/slow_launcher.cu": "about which thread of the host asks the launcher; takes six PEs",
     "tests/kernel/units_second.cu": "a part of units",
     "tests/nvshmem/symmetric.cu": "pages of the CPU's; virtual is the same with pieces of a GPU's memory",

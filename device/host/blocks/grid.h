@@ -64,9 +64,10 @@ struct __attribute__((aligned(CACHE_LINE))) thread {
     uint8_t left_out; /* turns so far that it did not need */
 
     /* While somebody listens (events.c): a cache line of its own. */
-    bool wait_strays;                        /* the last poll was elsewhere */
+    bool wait_strays;               /* the last poll was elsewhere */
     uint8_t wait_untold; /* polls until the wait is told before it is over; 0: it was told */
-    uint64_t wait_at, wait_since, wait_last; /* the address; ticks: from when, and the last poll */
+    uint64_t wait_at, wait_by;      /* the address, and who writes there (awaited_by) */
+    uint64_t wait_since, wait_last; /* ticks: from when, and the last poll */
 };
 _Static_assert(sizeof(struct thread) == 3 * CACHE_LINE, "a thread is three cache lines");
 
@@ -158,6 +159,7 @@ struct worker {
     uint64_t turned;  /* `switches` when it was last time to make progress (worker_has_turned) */
     bool in_progress; /* one of them makes the library's progress */
     unsigned spins, rounds, forbear; /* without progress, see gshmem_host_yield() */
+    bool computes; /* since the last round a thread has yielded that may be computing */
     atomic_uint_fast64_t switches; /* of fibers, so that the watch sees one that never waits */
     atomic_bool busy;              /* runs fibers, for the watch */
     atomic_bool attention;    /* go back to main: there may be a block to take */

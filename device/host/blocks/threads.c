@@ -121,15 +121,19 @@ static void worker_let_others_run(struct worker *w)
     w->forbear = clock_ns() - now < ALONE_NS ? FORBEAR : 0;
 }
 
-/* Nothing but waiting goes on: leave the CPU to others, all the more the longer it lasts. */
+/* As far as is known nothing but waiting goes on: leave the CPU to others, all the more the longer
+ * it lasts. Where a thread may be computing the worker does not sleep: 24 atomic operations would
+ * then take as long as a sleep. */
 static void worker_count_spin(struct worker *w)
 {
     static const struct timespec moment = {.tv_nsec = SLEEP_NS};
+    const bool computes = w->computes;
 
     if (++w->spins <= SPINS + w->queued)
         return;
     w->spins = 0;
-    if (++w->rounds >= ROUNDS_BEFORE_SLEEP)
+    w->computes = false;
+    if (!computes && ++w->rounds >= ROUNDS_BEFORE_SLEEP)
         nanosleep(&moment, NULL);
     else if (w->forbear)
         w->forbear--;
@@ -176,7 +180,8 @@ static inline bool thread_still_waits(struct thread *t)
 
 /* Moves threads that still wait from the front of the queue to its end. To find that a word is as
  * it was takes a fraction of a switch to the thread's stack. A turn that is left out counts as a
- * switch and as a spin. If all of them still wait, the queue is as it was, and its first runs. */
+ * switch, and as a spin unless another thread may be computing. If all of them still wait, the
+ * queue is as it was, and its first runs. */
 static void worker_leave_out(struct worker *w)
 {
     unsigned n = 0;
@@ -189,7 +194,8 @@ static void worker_leave_out(struct worker *w)
         w->last->next = t;
         w->last = t;
     }
-    w->spins += n;
+    if (!w->computes)
+        w->spins += n;
     atomic_store_explicit(&w->switches,
                           atomic_load_explicit(&w->switches, memory_order_relaxed) + n,
                           memory_order_relaxed);
@@ -230,6 +236,18 @@ void gshmem_host_yield(void)
         thread_yield(w, w->self, false);
     else
         yield_outside();
+}
+
+void gshmem_host_rest(void)
+{
+    struct worker *w = worker_here;
+
+    if (w && w->self) {
+        w->computes = true;
+        thread_yield(w, w->self, false);
+    } else {
+        yield_outside();
+    }
 }
 
 int gshmem_host_yield_turn(const uint64_t *word, uint64_t seen)

@@ -47,6 +47,8 @@ void gshmem_host_yield(void);
  * until *word is no longer `seen`. Its turns may be left out as long as it is, but not for ever.
  * NULL: it waits for something else. */
 int gshmem_host_yield_turn(const uint64_t *word, uint64_t seen);
+/* gshmem_host_yield between two atomic operations of a thread that may be computing. */
+void gshmem_host_rest(void);
 /* Called when what was waited for has arrived: the next wait starts by spinning again. */
 void gshmem_host_progress(void);
 /* Called when a wait is longer than a few polls of that address, for the trace; it ends with
@@ -68,7 +70,7 @@ __attribute__((no_sanitize("thread"))) static inline int gshmem_host_may_rest(vo
 static inline void gshmem_host_may_wait(void)
 {
     if (gshmem_host_may_rest())
-        gshmem_host_yield();
+        gshmem_host_rest();
 }
 
 /* Between these two, ThreadSanitizer ignores what the thread reads and writes. They stand around

@@ -83,8 +83,8 @@ static inline u8 ptx_mbarrier_test(const char *at, u32 parity)
 
     if (ended)
         gshmem_host_progress();
-    else
-        gshmem_host_may_wait();
+    else if (gshmem_host_may_rest())
+        gshmem_host_yield();
     return ended;
 }
 
