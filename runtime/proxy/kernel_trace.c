@@ -175,23 +175,50 @@ static void writer_leave(void)
     atomic_fetch_sub_explicit(&writers, 1, memory_order_release);
 }
 
-static bool kernel_trace_is_awaited(uint64_t address)
+/* What the device keeps of a wait, from its begin until it is told: never 0. */
+static uint64_t awaited_pack(const struct awaited_by *w)
 {
-    struct awaited_by w;
-    const bool is = writer_enter() && find_awaited(address, &w);
-
-    writer_leave();
-    return is;
+    return UINT64_C(1) << 63 | (uint64_t)w->awaited << 56 |
+           (uint64_t)(trace_name(w->what) & 0xffffff) << 32 | (uint32_t)w->only;
 }
 
-static void tell_wait(uint64_t ticks, uint64_t place, uint64_t address)
+static enum trace_op awaited_kind(uint64_t by)
 {
-    struct awaited_by w = {TRACE_BLOCKS, -1, "a barrier of the grid"};
+    return (enum trace_op)(by >> 56 & 0x7f);
+}
 
-    if (address)
-        find_awaited(address, &w);
-    trace_write_at(ticks, TRACE_KERNEL_WAIT, (enum trace_op)w.awaited, w.only, place, address,
-                   trace_name(w.what));
+static uint32_t awaited_name(uint64_t by)
+{
+    return (uint32_t)(by >> 32 & 0xffffff);
+}
+
+static int awaited_only(uint64_t by)
+{
+    return (int)(uint32_t)by;
+}
+
+static uint64_t kernel_trace_awaited_by(uint64_t address)
+{
+    struct awaited_by w;
+    const uint64_t by = writer_enter() && find_awaited(address, &w) ? awaited_pack(&w) : 0;
+
+    writer_leave();
+    return by;
+}
+
+/* A wait for an address where the device has found nobody is for the program's own memory. */
+static uint64_t awaited_of(const struct kernel_wait *w)
+{
+    static const struct awaited_by grid = {TRACE_BLOCKS, -1, "a barrier of the grid"},
+                                   own = {TRACE_VARIABLE, -1, "wait_until"};
+
+    return w->by ? w->by : awaited_pack(w->address ? &own : &grid);
+}
+
+static void tell_wait(const struct kernel_wait *w, uint64_t by)
+{
+    trace_write_at(w->begin, TRACE_KERNEL_WAIT, awaited_kind(by), awaited_only(by), w->place,
+                   w->address, awaited_name(by));
 }
 
 /* The name of a function in kernels that nvcc compiled, "_Z4workPmi": without its types. */
@@ -236,9 +263,7 @@ static void write_event_of(enum kernel_event what, uint64_t ticks, uint64_t plac
 
     char text[TRACE_NAME_BYTES];
 
-    if (what == KERNEL_WAIT_BEGINS)
-        tell_wait(ticks, place, value);
-    else if (what == KERNEL_HOST_WAITS)
+    if (what == KERNEL_HOST_WAITS)
         trace_write(TRACE_CALL, TRACE_NO_OP, -1, TRACE_FOR_KERNELS, trace_name("waits for kernels"),
                     0);
     else
@@ -254,21 +279,21 @@ static void kernel_trace_event(enum kernel_event what, uint64_t ticks, uint64_t 
     writer_leave();
 }
 
-/* As one event, if it fits. */
+/* One that is over is one event, if it fits. */
 static void write_waited(const struct kernel_wait *w)
 {
-    struct awaited_by by = {TRACE_BLOCKS, -1, "a barrier of the grid"};
+    const uint64_t by = awaited_of(w);
     const uint64_t block = w->place - kernel_thread_of(w->place), ticks = w->end - w->begin;
     const bool is_idle = w->idle && w->idle == w->begin;
 
-    if (w->address)
-        find_awaited(w->address, &by);
-    if (ticks < UINT32_MAX && !(w->address >> 48) && (is_idle || !w->idle)) {
-        trace_write_at(w->begin, TRACE_KERNEL_WAITED, (enum trace_op)by.awaited, by.only, w->place,
-                       trace_waited(w->address, trace_name(by.what), is_idle), ticks);
+    if (w->end && ticks < UINT32_MAX && !(w->address >> 48) && (is_idle || !w->idle)) {
+        trace_write_at(w->begin, TRACE_KERNEL_WAITED, awaited_kind(by), awaited_only(by), w->place,
+                       trace_waited(w->address, awaited_name(by), is_idle), ticks);
         return;
     }
-    tell_wait(w->begin, w->place, w->address);
+    tell_wait(w, by);
+    if (!w->end)
+        return;
     trace_write_at(w->end, TRACE_KERNEL_WAKE, TRACE_NO_OP, -1, w->place, 0, 0);
     if (!w->idle)
         return;
@@ -284,7 +309,7 @@ static void kernel_trace_waited(const struct kernel_wait *w)
 }
 
 static const struct kernel_events listener = {kernel_trace_event, kernel_trace_waited,
-                                              trace_ticks_now, kernel_trace_is_awaited};
+                                              trace_ticks_now, kernel_trace_awaited_by};
 
 void kernel_trace_begin(find_sync_fn *find)
 {

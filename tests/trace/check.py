@@ -308,6 +308,14 @@ def way_short(program, folder):
     expect(block["ts"] <= waits[0][0] and waits[-1][1] <= block["ts"] + block["dur"], f"waits outside of {block}: {waits}")
 
 
+def way_outlive(program, folder):
+    """A short wait in a collective of a team that the program has freed when the wait is told."""
+    run(program, "outlive", 1, folder)
+    waits = [e for e in on_track(picture(folder), 0, "block 0 of kernels", "wait")
+             if e["name"] in ("a collective", "wait_until")]
+    expect(one(waits, "waits")["name"] == "a collective", f"{waits}")
+
+
 def check_named(folder, name, least):
     """So many threads of a block have waited for that, and no wait is taken for another."""
     drawn = picture(folder)

@@ -145,6 +145,31 @@ __global__ void wait_shortly(uint64_t *word, int n)
     }
 }
 
+/* Thread 0 waits shortly in the team's block, as in a collective, and the kernel goes on until the host has freed
+ * the team. */
+__global__ void outlive(gshmem_team_t team, uint64_t *waited, const uint64_t *freed)
+{
+    uint64_t *word = &gshmem_kernel_team(team)->sync->word[0][0];
+
+    if (threadIdx.x == 1) {
+        for (int turn = 0; turn < 8; turn++)
+            __nanosleep(0);
+        gshmem_store_release(word, 1);
+    } else {
+        struct gshmem_kernel_wait w = {};
+        gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_VARIABLE, word);
+        while (gshmem_load_acquire(word) == 0)
+            gshmem_kernel_wait_step(&w, gshmem_device_here.ctx.job->failure);
+        gshmem_kernel_waited();
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        gshmem_store_release(waited, 1);
+        while (gshmem_load_acquire(freed) == 0)
+            __nanosleep(1000);
+    }
+}
+
 /* Ranges in ranges, more than are kept. Time passes within all that are. */
 __global__ void go_deep(int depth)
 {
@@ -196,6 +221,14 @@ int main(int argc, char **argv)
         look<<<1, 3>>>(memory);
     } else if (strcmp(way, "short") == 0) {
         wait_shortly<<<1, THREADS>>>(memory, n);
+    } else if (strcmp(way, "outlive") == 0) {
+        gshmem_team_t team;
+        CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &team));
+        outlive<<<1, THREADS>>>(team, memory, memory + 1);
+        while (__atomic_load_n(memory, __ATOMIC_ACQUIRE) == 0)
+            compute_on_host(1);
+        CHECK_OK(gshmem_team_destroy(team));
+        __atomic_store_n(memory + 1, 1, __ATOMIC_RELEASE);
     } else if (strcmp(way, "deep") == 0) {
         go_deep<<<1, 1>>>(n);
     } else if (strcmp(way, "warpgroup") == 0) {

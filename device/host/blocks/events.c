@@ -146,17 +146,23 @@ static void block_may_be_idle(struct block *b, uint64_t ticks)
 
 static void tell_long_wait(struct thread *self, const struct kernel_events *to)
 {
+    const struct kernel_wait lasts = {.place = place_of(self),
+                                      .address = self->wait_at,
+                                      .by = self->wait_by,
+                                      .begin = self->wait_since};
+
     self->wait_untold = 0;
-    to->tell(KERNEL_WAIT_BEGINS, self->wait_since, place_of(self), self->block->grid->name,
-             self->wait_at);
+    to->waited(&lasts);
     tell_idle(self->block);
 }
 
-static void wait_begins(struct thread *self, uint64_t address, uint64_t since, uint64_t now)
+static void wait_begins(struct thread *self, const struct kernel_events *to, uint64_t address,
+                        uint64_t since, uint64_t now)
 {
     self->waits = true;
     self->wait_untold = POLLS_UNTOLD;
     self->wait_at = address;
+    self->wait_by = address ? to->awaited_by(address) : 0;
     self->wait_since = since;
     self->wait_last = now;
     self->block->waits++;
@@ -171,6 +177,7 @@ static void keep_short_wait(struct thread *self, uint64_t end)
     tell_past(b);
     b->past = (struct kernel_wait){.place = place_of(self),
                                    .address = self->wait_at,
+                                   .by = self->wait_by,
                                    .begin = self->wait_since,
                                    .end = end,
                                    .idle = tells_idle ? b->idle_since : 0};
@@ -235,7 +242,7 @@ void gshmem_host_wait_begins(const void *address)
     if (!to)
         return;
     const uint64_t now = to->ticks();
-    wait_begins(self, (uint64_t)(uintptr_t)address, now, now);
+    wait_begins(self, to, (uint64_t)(uintptr_t)address, now, now);
     tell_past(self->block);
 }
 
@@ -267,11 +274,11 @@ void events_polls(struct thread *self, uint64_t address)
     if (self->waits)
         events_wait_was_over(self);
     if (again) {
-        wait_begins(self, address, self->wait_since, self->wait_since);
+        wait_begins(self, to, address, self->wait_since, self->wait_since);
         tell_long_wait(self, to);
         return;
     }
-    self->wait_at = to->is_awaited(address) ? address : 0;
+    self->wait_at = to->awaited_by(address) ? address : 0;
     self->wait_since = to->ticks();
 }
 
