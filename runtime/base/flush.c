@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <unistd.h>
 
 #include "runtime/base/system.h"
@@ -24,9 +25,87 @@ void flush_printed(void)
     funlockfile(stdout);
 }
 
+/* ---- All streams, as far as they are not held ---- */
+
+static bool is_held(FILE *stream)
+{
+    if (ftrylockfile(stream) != 0)
+        return true;
+    funlockfile(stream);
+    return false;
+}
+
+/* Whether it is held, and was left alone. */
+static bool flush_unless_held(FILE *stream)
+{
+    if (ftrylockfile(stream) != 0)
+        return true;
+    if (__fpending(stream)) /* as fflush(NULL), which leaves those alone that are read */
+        fflush_unlocked(stream);
+    funlockfile(stream);
+    return false;
+}
+
+#ifdef __GLIBC__
+/* The list that fflush(NULL) goes through, and its lock, under which no stream is closed. Exported
+ * since glibc 2.2, without a header. NULL: of a C library that has them no more. */
+extern FILE *_IO_list_all __attribute__((weak));
+extern void _IO_list_lock(void) __attribute__((weak));
+extern void _IO_list_unlock(void) __attribute__((weak));
+
+static bool has_list(void)
+{
+    return &_IO_list_all && _IO_list_lock && _IO_list_unlock;
+}
+
+/* For all streams: whether the function is true for any of them. Waits for a thread that is within
+ * fflush(NULL), as exit does. */
+static bool any_stream(bool (*is)(FILE *stream))
+{
+    bool any = false;
+
+    _IO_list_lock();
+    for (FILE *stream = _IO_list_all; stream; stream = stream->_chain)
+        any |= stream->_lock && is(stream);
+    _IO_list_unlock();
+    return any;
+}
+#else
+static bool has_list(void)
+{
+    return false;
+}
+
+static bool any_stream(bool (*is)(FILE *stream))
+{
+    return is(stdin) || is(stdout) || is(stderr);
+}
+#endif
+
+/* Whether another thread has a stream, as one that waits for a line of input. */
+static bool any_is_held(void)
+{
+    return is_held(stdin) || is_held(stdout) || is_held(stderr) ||
+           (has_list() && any_stream(is_held));
+}
+
+/* Whether none was held meanwhile. Without a list this waits for those that the program has
+ * opened. */
+static bool flush_free(void)
+{
+    if (has_list())
+        return !any_stream(flush_unless_held);
+    fflush(NULL);
+    return true;
+}
+
+/* ---- All streams ---- */
+
+/* fflush(NULL) flushes none behind the first that is held. */
 static void *flush_streams(void *flushed)
 {
-    fflush(NULL);
+    if (!flush_free())
+        fflush(NULL);
     atomic_store_explicit((atomic_bool *)flushed, true, memory_order_relaxed);
     return NULL;
 }
@@ -45,31 +124,14 @@ static bool begin_thread(atomic_bool *flushed)
     return begun;
 }
 
-/* Whether another thread has one of the standard streams, as one that waits for a line of input. */
-static bool any_is_held(void)
-{
-    FILE *const standard[] = {stdin, stdout, stderr};
-    bool held = false;
-
-    for (int i = 0; i < 3; i++) {
-        if (ftrylockfile(standard[i]) == 0)
-            funlockfile(standard[i]);
-        else
-            held = true;
-    }
-    return held;
-}
-
-/* fflush(NULL) waits for each stream's lock, which exit does not. It is called directly where it
- * need not wait: a handler of a signal may be the caller, which must not make a thread. */
+/* fflush(NULL) waits for each stream's lock, which exit does not. Where none is held there is no
+ * thread: a handler of a signal may be the caller, which must not make one. */
 void flush_all(void)
 {
     static atomic_bool flushed; /* the thread may outlive the call */
 
-    if (!any_is_held()) {
-        fflush(NULL);
+    if (!any_is_held() && flush_free())
         return;
-    }
     flush_printed();
     const uint64_t end = clock_ns() + FLUSH_NS;
     const bool begun = begin_thread(&flushed);

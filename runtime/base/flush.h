@@ -6,9 +6,9 @@
  * a reader. Makes no thread. */
 void flush_printed(void);
 
-/* Of all streams. If another thread holds a standard one, since it waits for its input or for a
- * reader, this waits for a second only. It waits for as long as another thread holds a stream that
- * the program has opened. */
+/* Of all streams. If another thread holds one, since it waits for its input or for a reader, this
+ * waits for a second only. (Where the C library is not glibc, for as long as another thread holds a
+ * stream that the program has opened.) */
 void flush_all(void);
 
 #endif

@@ -1,7 +1,7 @@
-/* A thread of PE 0 waits for a line of input when the job ends: the process ends all the same, with what it has printed.
- * Starts its own two PEs by fork and a unique id.
+/* A thread of PE 0 waits for a line of input when the job ends: the process ends all the same, with what it has printed,
+ * and what it has written to a stream of its own. Starts its own two PEs by fork and a unique id.
  *
- *     exit-reading own|other    which PE ends the job */
+ *     exit-reading own|other [opened]    which PE ends the job; the input is a stream that the program has opened */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,20 +12,22 @@
 
 enum { STATUS = 9 };
 
-static const char text[] = "what PE 0 has printed\n";
+#define TEXT "what PE 0 has printed\n"
+static const char text[] = TEXT, twice[] = TEXT TEXT;
 static uint64_t never;
 static struct {
     gshmem_uniqueid_t uid;
     atomic_bool made;
 } *shared; /* by both processes */
-static bool own;
+static bool own, opened;
+static FILE *input;
 
 static void *read_line(void *unused)
 {
     char line[100];
 
     (void)unused;
-    CHECK(!fgets(line, sizeof line, stdin)); /* nobody writes */
+    CHECK(!fgets(line, sizeof line, input)); /* nobody writes */
     return NULL;
 }
 
@@ -42,12 +44,16 @@ static int be_pe(int pe)
         usleep(1000);
     CHECK_OK(gshmem_init_attr(&attr));
     if (pe == 0) {
+        FILE *output = fdopen(dup(STDOUT_FILENO), "w");
+        input = opened ? fdopen(dup(STDIN_FILENO), "r") : stdin; /* the last one to be opened */
+        CHECK(output && input);
         CHECK_EQ(pthread_create(&thread, NULL, read_line, NULL), 0);
-        while (ftrylockfile(stdin) == 0) {
-            funlockfile(stdin);
+        while (ftrylockfile(input) == 0) {
+            funlockfile(input);
             usleep(1000);
         }
         fputs(text, stdout);
+        fputs(text, output);
     }
     CHECK_OK(gshmem_barrier_all());
     if (pe == (own ? 0 : 1))
@@ -63,6 +69,7 @@ int main(int argc, char **argv)
     pid_t child[2];
 
     own = argc > 1 && strcmp(argv[1], "own") == 0;
+    opened = argc > 2;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(shared != MAP_FAILED);
     CHECK_EQ(pipe(in) + pipe(out), 0);
@@ -84,9 +91,11 @@ int main(int argc, char **argv)
         CHECK(WIFEXITED(status));
         CHECK_EQ(WEXITSTATUS(status), STATUS);
     }
-    const ssize_t bytes = read(out[0], printed, sizeof printed - 1);
-    CHECK(bytes >= 0);
+    ssize_t bytes = 0, more;
+    while ((more = read(out[0], printed + bytes, sizeof printed - 1 - (size_t)bytes)) > 0)
+        bytes += more;
+    CHECK_EQ(more, 0);
     printed[bytes] = 0;
-    CHECK_STR(printed, text);
+    CHECK_STR(printed, twice);
     return 0;
 }
