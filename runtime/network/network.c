@@ -81,6 +81,9 @@ static bool drive_for_source(struct network *n)
 
     if (events)
         n->source->publish(n->source);
+    if (GSHMEM_UNLIKELY((took || events > 0) &&
+                        !atomic_load_explicit(&n->used, memory_order_relaxed)))
+        atomic_store_explicit(&n->used, true, memory_order_relaxed);
     return took || events > 0;
 }
 
@@ -316,9 +319,16 @@ bool network_local_busy(struct network *n)
     return busy;
 }
 
+/* A further lane that has had nothing to do so far does not count: its proxy sleeps. */
 bool network_shares_cpu(const struct network *n)
 {
-    return n->node->cpus < (1 + n->first->lanes) * n->node->sharers;
+    const struct network *first = n->first;
+    int busy = 2; /* a thread of the program, and lane 0's proxy */
+
+    for (int i = 1; i < first->lanes; i++)
+        busy += n == first->lane[i] ||
+                atomic_load_explicit(&first->lane[i]->used, memory_order_relaxed);
+    return n->node->cpus < busy * n->node->sharers;
 }
 
 bool network_fall_asleep(struct network *n)

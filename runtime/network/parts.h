@@ -64,6 +64,7 @@ struct network {
     uint64_t looked;      /* ns, when the proxy last tested whether the next PE of the node lives */
     _Atomic uint64_t helped; /* of a further lane: ns, when a waiting thread last made a round, */
     _Atomic uint32_t vain;   /* and the rounds in vain since one that was not */
+    _Atomic bool used;       /* of a lane with kernels: it has had something to do */
     struct proxy proxy;
     struct network_source *source; /* of requests of kernels; NULL while there are none */
     /* lanes.h. Functions of network.h take lane 0, except those that a proxy and a source call. */

@@ -119,8 +119,10 @@ static void step(struct proxy *p)
         if (p->number == 0)
             left_alone_look(&p->left_alone, now);
         p->work->look_around(p->network);
-        if (kernels)
+        if (kernels) {
+            p->pace.oversubscribed = p->work->shares_cpu(p->network); /* more lanes may be used */
             p->work->look_after(p->network);
+        }
     }
 }
 

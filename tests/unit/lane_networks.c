@@ -108,6 +108,7 @@ static struct played_source {
     pthread_t thread; /* this test's: what other threads take is not counted */
     int taken;
     bool crosses;          /* a fence waits for another lane */
+    bool has_command;      /* one that can be taken */
     _Atomic bool wants;    /* a command needs the address of PE 1 */
 } source[LANES];
 
@@ -120,7 +121,9 @@ static bool source_take(struct network_source *s)
         p->taken++;
     if (atomic_load(&p->wants) && network_has_met(p->lane, 1))
         atomic_store(&p->wants, false);
-    return false;
+    const bool took = p->has_command;
+    p->has_command = false;
+    return took;
 }
 
 static void source_nothing(struct network_source *s)
@@ -215,6 +218,20 @@ static void test_further(struct network *n)
     CHECK_EQ(source[1].taken, 10);
 }
 
+/* Two CPUs do for a thread of the program and a proxy, until a command comes to the other lane. */
+static void test_shares(struct network *n)
+{
+    struct network *lane = n->lane[1];
+
+    CHECK(!network_shares_cpu(n));
+    CHECK(network_shares_cpu(lane)); /* its proxy would be the third */
+    mutex_take(&lane->lock);
+    source[1].has_command = true;
+    mutex_give(&lane->lock);
+    while (!network_shares_cpu(n)) /* its proxy may be the one that takes it */
+        network_try_round(lane);
+}
+
 /* A launcher may be slow: a thread that is within a put does not ask it, but the proxy does, also
  * where it leaves the rounds to that thread. */
 static void test_asking(struct network *n)
@@ -248,6 +265,8 @@ int main(void)
 
     CHECK_EQ(setenv("GSHMEM_PROXIES", "2", 1), 0);
     CHECK_OK(gshmem_init());
+    job->node->cpus = 2;
+    CHECK_EQ(job->node->sharers, 1);
     memcpy(&other, job, sizeof other);
     blobs_open(&blobs, &two);
     other.blobs = &blobs;
@@ -256,6 +275,7 @@ int main(void)
     CHECK_OK(open_lanes(&other));
     CHECK_OK(network_start(&other));
     serve(other.network);
+    test_shares(other.network);
     test_restless(other.network);
     test_further(other.network);
     test_asking(other.network);
