@@ -148,6 +148,24 @@ static void ask_device()
 }
 
 #ifndef __NVCC__
+/* Or too late. */
+static void ask_nvml_too_soon()
+{
+    const nvmlDevice_t device = (nvmlDevice_t)(uintptr_t)1; /* a program may have kept one */
+    char name[NVML_DEVICE_NAME_BUFFER_SIZE];
+    nvmlEnableState_t state;
+    nvmlDevice_t found;
+    unsigned n;
+
+    CHECK_EQ(nvmlDeviceGetCount(&n), NVML_ERROR_UNINITIALIZED);
+    CHECK_EQ(nvmlDeviceGetHandleByIndex(0, &found), NVML_ERROR_UNINITIALIZED);
+    CHECK_EQ(nvmlDeviceGetHandleByPciBusId("0000:00:01.0", &found), NVML_ERROR_UNINITIALIZED);
+    CHECK_EQ(nvmlDeviceGetName(device, name, sizeof name), NVML_ERROR_UNINITIALIZED);
+    CHECK_EQ(nvmlDeviceGetNvLinkState(device, 0, &state), NVML_ERROR_UNINITIALIZED);
+    CHECK_EQ(nvmlSystemGetDriverVersion(name, sizeof name), NVML_ERROR_UNINITIALIZED);
+    CHECK_EQ(nvmlShutdown(), NVML_ERROR_UNINITIALIZED);
+}
+
 static void ask_nvml()
 {
     char name[NVML_DEVICE_NAME_BUFFER_SIZE];
@@ -157,7 +175,10 @@ static void ask_nvml()
     unsigned n = 0, index = 9;
     nvmlEnableState_t state;
 
+    ask_nvml_too_soon();
     CHECK_EQ(nvmlInit(), NVML_SUCCESS);
+    CHECK_EQ(nvmlInit(), NVML_SUCCESS); /* they are counted */
+    CHECK_EQ(nvmlShutdown(), NVML_SUCCESS);
     CHECK_EQ(nvmlDeviceGetCount(&n), NVML_SUCCESS);
     CHECK(n > 0);
     CHECK_EQ(nvmlDeviceGetHandleByIndex(n, &device), NVML_ERROR_INVALID_ARGUMENT);
@@ -176,6 +197,7 @@ static void ask_nvml()
     CHECK_EQ(nvmlDeviceGetNvLinkState(device, 0, &state), NVML_ERROR_NOT_SUPPORTED);
     CHECK(nvmlErrorString(NVML_ERROR_NOT_SUPPORTED));
     CHECK_EQ(nvmlShutdown(), NVML_SUCCESS);
+    ask_nvml_too_soon();
 }
 #endif
 

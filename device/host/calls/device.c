@@ -1,5 +1,6 @@
 /* What the device is like. */
 #define _GNU_SOURCE
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,16 @@ static size_t memory_bytes(int what)
     long pages = sysconf(what), page = sysconf(_SC_PAGESIZE);
 
     return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
+}
+
+int gshmem_host_nvml(int by)
+{
+    static atomic_int inits;
+    int n = atomic_load_explicit(&inits, memory_order_relaxed);
+
+    while (n + by >= 0 && !atomic_compare_exchange_weak(&inits, &n, n + by))
+        continue;
+    return n;
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned flags)

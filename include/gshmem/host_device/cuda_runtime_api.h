@@ -431,6 +431,9 @@ cudaError_t gshmem_host_call(cudaStream_t stream, cudaHostFn_t function, void *a
 int gshmem_host_calls_under_way(void);
 /* The same of kernels. */
 int gshmem_host_kernels_under_way(void);
+/* For nvml.h: how often nvmlInit has been called and nvmlShutdown has not; then adds 1, 0 or -1,
+ * unless that would be less than 0. */
+int gshmem_host_nvml(int by);
 
 #ifdef __cplusplus
 }

@@ -98,21 +98,29 @@ static inline const char *nvmlErrorString(nvmlReturn_t result)
 
 static inline nvmlReturn_t nvmlInit_v2(void)
 {
+    gshmem_host_nvml(1);
     return NVML_SUCCESS;
 }
 #define nvmlInit nvmlInit_v2
 
 static inline nvmlReturn_t nvmlShutdown(void)
 {
-    return NVML_SUCCESS;
+    return gshmem_host_nvml(-1) ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
+}
+
+/* Of the other calls: nvmlShutdown has not been called as often as nvmlInit. */
+static inline nvmlReturn_t gshmem_host_nvml_result(nvmlReturn_t result)
+{
+    return gshmem_host_nvml(0) ? result : NVML_ERROR_UNINITIALIZED;
 }
 
 static inline nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count)
 {
+    nvmlReturn_t result = gshmem_host_nvml_result(NVML_SUCCESS);
     int n = 0;
 
-    if (!count)
-        return NVML_ERROR_INVALID_ARGUMENT;
+    if (result != NVML_SUCCESS || !count)
+        return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
     if (cudaGetDeviceCount(&n) != cudaSuccess)
         return NVML_ERROR_UNKNOWN;
     *count = (unsigned)n;
@@ -212,10 +220,11 @@ static inline nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciI
 
 static inline nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus, nvmlDevice_t *device)
 {
+    nvmlReturn_t result = gshmem_host_nvml_result(NVML_SUCCESS);
     int index = 0;
 
-    if (!bus || !device)
-        return NVML_ERROR_INVALID_ARGUMENT;
+    if (result != NVML_SUCCESS || !bus || !device)
+        return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
     return cudaDeviceGetByPCIBusId(&index, bus) == cudaSuccess
                ? nvmlDeviceGetHandleByIndex_v2((unsigned)index, device)
                : NVML_ERROR_NOT_FOUND;
@@ -224,8 +233,10 @@ static inline nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus, nvm
 
 static inline nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned length)
 {
-    if (!version)
-        return NVML_ERROR_INVALID_ARGUMENT;
+    nvmlReturn_t result = gshmem_host_nvml_result(NVML_SUCCESS);
+
+    if (result != NVML_SUCCESS || !version)
+        return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
     return snprintf(version, length, "0 (GSHMEM host device)") < (int)length
                ? NVML_SUCCESS
                : NVML_ERROR_INSUFFICIENT_SIZE;
@@ -237,41 +248,41 @@ static inline nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device,
                                                          nvmlUtilization_t *utilization)
 {
     (void)device, (void)utilization;
-    return NVML_ERROR_NOT_SUPPORTED;
+    return gshmem_host_nvml_result(NVML_ERROR_NOT_SUPPORTED);
 }
 
 static inline nvmlReturn_t
 nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor, unsigned *degrees)
 {
     (void)device, (void)sensor, (void)degrees;
-    return NVML_ERROR_NOT_SUPPORTED;
+    return gshmem_host_nvml_result(NVML_ERROR_NOT_SUPPORTED);
 }
 
 static inline nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned *milliwatts)
 {
     (void)device, (void)milliwatts;
-    return NVML_ERROR_NOT_SUPPORTED;
+    return gshmem_host_nvml_result(NVML_ERROR_NOT_SUPPORTED);
 }
 
 static inline nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type,
                                                   unsigned *clock)
 {
     (void)device, (void)type, (void)clock;
-    return NVML_ERROR_NOT_SUPPORTED;
+    return gshmem_host_nvml_result(NVML_ERROR_NOT_SUPPORTED);
 }
 
 static inline nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned link,
                                                     nvmlEnableState_t *state)
 {
     (void)device, (void)link, (void)state;
-    return NVML_ERROR_NOT_SUPPORTED;
+    return gshmem_host_nvml_result(NVML_ERROR_NOT_SUPPORTED);
 }
 
 static inline nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one, nvmlDevice_t other,
                                                                nvmlGpuTopologyLevel_t *level)
 {
     (void)one, (void)other, (void)level;
-    return NVML_ERROR_NOT_SUPPORTED;
+    return gshmem_host_nvml_result(NVML_ERROR_NOT_SUPPORTED);
 }
 
 #include "gshmem_names_end.h"
