@@ -116,9 +116,17 @@ static void puts_wait_for_gets(bool behind_copy)
     }
 }
 
-/* Elements of other memory than that of a get do not wait until the get has been sent; those of the same do. */
-static void batches_pass_gets(void)
+static int is_imported(void *context, uint64_t offset, uint64_t bytes)
 {
+    (void)context;
+    return offset + bytes <= SEGMENT;
+}
+
+/* Elements of other memory than that of a get do not wait until the get has been sent; those of the same do. imported:
+ * nearly all of the segment is imported memory, behind what it has of its own. */
+static void batches_pass_gets(bool imported)
+{
+    static const uint64_t own = 4096;
     enum { BYTES = 6 << 20, GOT = BYTES - 4096 };
     static char into[GOT], zeros[GOT];
     const uint64_t value = 7;
@@ -129,6 +137,11 @@ static void batches_pass_gets(void)
         memcpy(records[i] + BATCH_NUMBER_BYTES, &value, 8);
     }
     begin();
+    if (imported) {
+        struct transport_segment *s = &((struct tcp *)pe[1].t)->config.segment[0];
+        s->there = &own;
+        s->imported = is_imported;
+    }
     memset(into, 1, sizeof into);
     post(0, (struct transport_request){.kind = TRANSPORT_GET, .pe = 1, .local = into, .bytes = 8});
     settle(); /* the stream is there */
@@ -238,7 +251,8 @@ int main(void)
     CHECK_EQ(settings_load(), GSHMEM_OK);
     puts_wait_for_gets(false);
     puts_wait_for_gets(true);
-    batches_pass_gets();
+    batches_pass_gets(false);
+    batches_pass_gets(true);
     batch_behind_copy();
     signal_to_memory_that_goes();
     small_get_for_device();
