@@ -1,12 +1,12 @@
-"""Builds of other kinds, each a suite of its own under the build tree's extra/ folder."""
+"""Builds of other kinds, each a suite of its own in a folder beside the build tree: build-bare beside build. From there
+the sources have the same relative names as from the build tree, and ccache knows what they have in common."""
 
-import dataclasses
 import os
 import re
 import shutil
 from concurrent import futures
 
-from . import installed, syntax
+from . import cpu, installed, syntax
 from .report import Case
 from .suites import Tree
 
@@ -60,7 +60,7 @@ def warnings(name, root, tree, compiler):
     commands = syntax.commands(tree.path, COMPILERS[compiler], optimise=compiler == "gcc")
     if not commands:
         return [Case("no-warnings", "failed", "the regular build has no compile_commands.json")]
-    with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with futures.ThreadPoolExecutor(os.cpu_count(), initializer=cpu.use, initargs=[cpu.current()]) as pool:
         said = list(pool.map(lambda c: tree.command(*c, cwd=tree.path), commands))
     wrong = [output for status, output in said if status]
     if wrong:
@@ -68,15 +68,26 @@ def warnings(name, root, tree, compiler):
     return [Case("no-warnings", "passed")]
 
 
+def beside(tree, name):
+    return f"{tree.path}-{name}"
+
+
+def alike(tree):
+    """Options with which what a build compiles is what the regular one compiles, where it takes the same sources."""
+    return ["--werror"] if tree.is_strict() else []
+
+
 def bare(name, root, tree):
     """Without any module: the core is all there is, and it needs libc and threads alone."""
     options = [f"-D{module}=disabled" for module in ("pmix", "mpi", "verbs", "cuda")]
-    extra = Tree(root, os.path.join(tree.path, "extra", name), options)
-    problem = extra.build(["pe"], BARE)
+    extra = Tree(root, beside(tree, name), options + alike(tree))
+    problem = extra.configure()
+    chosen = {"pe": matching(extra.tests().get("pe", []), BARE)}
+    problem = problem or extra.build(chosen)
     if problem:
         return [Case("build", "failed", "does not build", problem)]
     cases = [Case("build", "passed"), core_needs_libc(extra), no_modules(extra)]
-    return cases + matching(extra, "pe", BARE)
+    return cases + extra.test_some(chosen)
 
 
 def core_needs_libc(tree):
@@ -96,31 +107,27 @@ def no_modules(tree):
     return Case("no-modules", "passed")
 
 
-def selected(tree, suite, most, without):
-    """The tests of a suite that start nothing, and each program with the most PEs up to `most` by gshmemrun."""
-    names, largest = [], {}
-    for name in tree.tests().get(suite, []):
-        pes = re.search(r"-run-(\d+)", name)
+def selected(tests, most, without):
+    """Of these tests those that start nothing, each program by gshmemrun with the most PEs up to `most`, and over
+    pretended hosts with the fewest."""
+    names, largest, fewest = [], {}, {}
+    for name in tests:
+        run, hosts = re.search(r"-run-(\d+)", name), re.search(r"-hosts\d+-(\d+)$", name)
         if OTHER_LAUNCHER.search(name) or re.fullmatch(without, name):
             continue
-        if not pes:
+        if run and int(run[1]) <= most:
+            program = name[:run.start()] + name[run.end():]
+            largest[program] = max((int(run[1]), name), largest.get(program, (0, "")))
+        elif hosts and not run:
+            program = name[:hosts.start()]
+            fewest[program] = min((int(hosts[1]), name), fewest.get(program, (1 << 30, "")))
+        elif not run:
             names.append(name)
-        elif int(pes.group(1)) <= most:
-            program = name[:pes.start()] + name[pes.end():]
-            largest[program] = max((int(pes.group(1)), name), largest.get(program, (0, "")))
-    names += [name for _, name in largest.values()]
-    if not names:
-        return []
-    return [dataclasses.replace(c, name=f"{suite}/{c.name}")
-            for c in tree.test(suite, names, timeouts=6)]
+    return names + [name for _, name in [*largest.values(), *fewest.values()]]
 
 
-def matching(tree, suite, pattern):
-    names = [name for name in tree.tests().get(suite, []) if pattern.fullmatch(name)]
-    if not names:
-        return []
-    return [dataclasses.replace(c, name=f"{suite}/{c.name}")
-            for c in tree.test(suite, names, timeouts=6)]
+def matching(tests, pattern):
+    return [name for name in tests if pattern.fullmatch(name)]
 
 
 def sanitized(name, root, tree, compiler, sanitizer, suites, most, *kernels):
@@ -128,9 +135,9 @@ def sanitized(name, root, tree, compiler, sanitizer, suites, most, *kernels):
     of the suites of kernels, of the cuda device and of shmem.h the tests with these names."""
     if not shutil.which(compiler):
         return [Case("all", "skipped", f"{compiler} is not installed")]
-    path = os.path.join(tree.path, "extra", name)
+    path = beside(tree, name)
     # half as long to build as with all that a debugger wants and the second degree of optimisation
-    options = [f"-Db_sanitize={sanitizer}", "-Db_lundef=false", "-Doptimization=1", "-Ddebug=false"]
+    options = [f"-Db_sanitize={sanitizer}", "-Db_lundef=false", "-Doptimization=1", "-Ddebug=false", "-Dgpu_code=kept"]
     arguments = "-g1"
     if compiler == "clang":  # whose vectorisers the sanitizers stand in the way of
         options += ["--werror"]
@@ -150,20 +157,23 @@ def sanitized(name, root, tree, compiler, sanitizer, suites, most, *kernels):
     if sanitizer == "thread":  # it does not follow how gshmemrun makes processes, and it has no threads
         env["GSHMEM_TEST_RUN"] = os.path.join(tree.path, "bootstrap", "run", "gshmemrun")
     extra = Tree(root, path, options, env)
-    kernels = re.compile("|".join((OPENSHMEM, *kernels)))
-    problem = (suites and extra.build(suites)) or \
-        extra.build(SOME, kernels) or \
-        extra.build(["hosts"], OVER_HOSTS)
+    problem = extra.configure()
     if problem:
-        return [Case("build", "failed", "does not build", problem)]
+        return [Case("build", "failed", "cannot be configured", problem)]
     if sanitizer == "thread":  # its shadow memory collides with some address layouts
         extra.prefix = ["setarch", "-R"]
-    cases = [Case("build", "passed")]
-    for suite in suites:
-        cases += selected(extra, suite, most, f"{ONE_THREAD}|{OTHER_ANSWERS}" if sanitizer == "thread" else OTHER_ANSWERS)
-    for suite in SOME:
-        cases += matching(extra, suite, kernels)
-    return cases + matching(extra, "hosts", OVER_HOSTS)
+        without = f"{ONE_THREAD}|{OTHER_ANSWERS}"
+    else:
+        without = OTHER_ANSWERS
+    kernels = re.compile("|".join((OPENSHMEM, *kernels)))
+    tests = extra.tests(built=True)
+    chosen = {suite: selected(tests.get(suite, []), most, without) for suite in suites}
+    chosen |= {suite: matching(tests.get(suite, []), kernels) for suite in SOME}
+    chosen["hosts"] = matching(tests.get("hosts", []), OVER_HOSTS)
+    problem = extra.build(chosen)
+    if problem:
+        return [Case("build", "failed", "does not build", problem)]
+    return [Case("build", "passed")] + extra.test_some(chosen)
 
 
 def cannot_sanitize(root, path, compiler, sanitizer):
@@ -187,15 +197,17 @@ def fuzz(name, root, tree):
     """What clang's fuzzer finds in a while, beyond the seeds and mutations of the suite itself."""
     if not shutil.which("clang"):
         return [Case("all", "skipped", "clang is not installed")]
-    path = os.path.join(tree.path, "extra", name)
+    path = beside(tree, name)
     missing = cannot_sanitize(root, path, "clang", "address,undefined")
     if missing:
         return [Case("all", "skipped", missing)]
     extra = Tree(root, path, ["-Dfuzz=true"], COMPILERS["clang"])
-    problem = extra.build(["fuzz"])
+    problem = extra.configure()
+    chosen = {"fuzz": [n for n in extra.tests().get("fuzz", []) if "libfuzzer" in n]}
+    problem = problem or extra.build(chosen)
     if problem:
         return [Case("build", "failed", "does not build", problem)]
-    return extra.test("fuzz", [n for n in extra.tests().get("fuzz", []) if "libfuzzer" in n])
+    return extra.test_some(chosen)
 
 
 def quickstart(name, root, tree):
@@ -223,7 +235,7 @@ def quickstart(name, root, tree):
 
 
 def install(name, root, tree):
-    return installed.check(root, os.path.join(tree.path, "extra", name))
+    return installed.check(root, beside(tree, name), alike(tree))
 
 
 def scripts(name, root, tree, *lines):

@@ -34,12 +34,10 @@ dependency('gshmem-shmem')
 
 
 class Installed:
-    def __init__(self, root, path):
-        self.path = path
-        self.prefix = os.path.join(path, "prefix")
-        self.tree = Tree(root, os.path.join(path, "build"),
-                         [f"--prefix={self.prefix}", "--libdir=lib", "-Dtests=false",
-                          "-Dgpu_code=ptx"])
+    def __init__(self, root, build, options):
+        self.path = os.path.join(build, "copy")
+        self.prefix = os.path.join(self.path, "prefix")
+        self.tree = Tree(root, build, [f"--prefix={self.prefix}", "--libdir=lib", "-Dtests=false", "-Dgpu_code=kept", *options])
         self.bin = os.path.join(self.prefix, "bin")
         self.lib = os.path.join(self.prefix, "lib")
         self.compat = os.path.join(self.lib, "gshmem", "compat")  # names of OpenSHMEM and NVSHMEM
@@ -47,7 +45,7 @@ class Installed:
         self.tree.env["LD_LIBRARY_PATH"] = ""
 
     def install(self):
-        problem = self.tree.build()
+        problem = self.tree.build(chosen={})
         if problem:
             return Case("install", "failed", "does not build", problem)
         shutil.rmtree(self.prefix, ignore_errors=True)
@@ -257,9 +255,9 @@ class Installed:
         return self.case("gshmem-info", status, output)
 
 
-def check(root, path):
-    os.makedirs(path, exist_ok=True)
-    copy = Installed(root, path)
+def check(root, build, options):
+    copy = Installed(root, build, options)
+    os.makedirs(copy.path, exist_ok=True)
     cases = [copy.install()]
     if cases[0].outcome == "failed":
         return cases

@@ -115,7 +115,7 @@ def tests_of(tree):
     """{name: what meson knows of the test}; also by "suite:name", and by that alone where several suites have one of
     that name."""
     found, several = {}, set()
-    for test in tree.introspect("--tests"):
+    for test in tree.introspect("tests"):
         if test["name"] in found:
             several.add(test["name"])
         found[test["name"]] = found[f"{tree.suite_of(test)}:{test['name']}"] = test
@@ -179,7 +179,7 @@ class Bench:
         problem = self.configure()
         if problem:
             return problem
-        self.tests, self.targets = tests_of(self.tree), self.tree.introspect("--targets")
+        self.tests, self.targets = tests_of(self.tree), self.tree.introspect("targets")
         there = [m for m in chosen if m.test in self.tests]
         return self.build([m.test for m in there], [name for m in there for name in m.build])
 
@@ -210,7 +210,7 @@ class Bench:
         multiplier = limit / test["timeout"] if test["timeout"] else 1
         suite = self.tree.suite_of(test)
         begun = time.monotonic()
-        case = self.tree.run_tests(suite, [test["name"]], multiplier, 1)[0]
+        case = self.tree.run_tests([suite], [test["name"]], multiplier, self.tree.case, 1)[0]
         if case.reason == "took too long":
             interrupt.end_all()  # of which something may have survived its test
         return case, time.monotonic() - begun

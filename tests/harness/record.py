@@ -10,22 +10,23 @@ class Record:
     def __init__(self, path):
         self.path = path
         self.runs = self.read()
-        self.now = {"seconds": {}, "unsteady": []}
+        self.now = {"seconds": {}, "cpu": {}, "unsteady": []}
 
     def read(self):
         """The runs of before, oldest first; none where there is no record, or one that cannot be read."""
         try:
             with open(self.path, encoding="utf-8") as file:
                 runs = json.load(file)["runs"]
-            return [{"seconds": dict(run["seconds"]), "unsteady": list(run["unsteady"])} for run in runs]
+            return [{"seconds": dict(run["seconds"]), "cpu": dict(run.get("cpu", {})), "unsteady": list(run["unsteady"])}
+                    for run in runs]
         except (OSError, ValueError, KeyError, TypeError):
             return []
 
-    def seconds(self, suite):
-        """How long it took when it was run last, or None."""
+    def seconds(self, suite, of="seconds"):
+        """How long it took when it was run last, or what it computed (of="cpu"), or None."""
         for run in reversed(self.runs):
-            if suite in run["seconds"]:
-                return run["seconds"][suite]
+            if suite in run[of]:
+                return run[of][suite]
         return None
 
     def was_unsteady(self, suite, test):
@@ -35,6 +36,7 @@ class Record:
 
     def add(self, suite):
         self.now["seconds"][suite.name] = round(suite.seconds, 1)
+        self.now["cpu"][suite.name] = round(suite.cpu, 1)
         self.now["unsteady"] += [f"{suite.name}/{case.name}" for case in suite.cases if case.unsteady]
         self.write()
 

@@ -24,13 +24,14 @@ class Suite:
     name: str
     cases: list
     seconds: float
+    cpu: float = 0.0  # seconds that its commands have computed
 
     def count(self, outcome):
         return sum(c.outcome == outcome for c in self.cases)
 
 
 DETAIL_LINES = 40
-HEAD = "suite            passed  failed  skipped   seconds"
+HEAD = "suite            passed  failed  skipped   seconds       CPU"
 
 
 class Report:
@@ -91,7 +92,7 @@ class Report:
         self.suites.append(suite)
         mark = "   <-- failed" if suite.count("failed") else ""
         self.say(f"{suite.name:<16} {suite.count('passed'):6d}  {suite.count('failed'):6d}  "
-                 f"{suite.count('skipped'):7d}  {suite.seconds:8.1f}{mark}")
+                 f"{suite.count('skipped'):7d}  {suite.seconds:8.1f}  {suite.cpu:8.1f}{mark}")
 
     def say_skipped(self):
         """Grouped by reason: ten tests that miss the same program are one thing to know."""
@@ -117,7 +118,7 @@ class Report:
         """The closing line; 1 if anything failed, or nothing was tested at all."""
         total = {o: sum(s.count(o) for s in self.suites) for o in ("passed", "failed", "skipped")}
         self.say(f"{'all':<16} {total['passed']:6d}  {total['failed']:6d}  {total['skipped']:7d}  "
-                 f"{seconds:8.1f}")
+                 f"{seconds:8.1f}  {sum(s.cpu for s in self.suites):8.1f}")
         self.say()
         self.say_skipped()
         self.say_failed()

@@ -3,17 +3,23 @@
 import json
 import os
 import subprocess
+import threading
 
-from . import interrupt
+from . import cpu, interrupt
 from .report import Case
 
 # The order in which a person wants to hear of them; others follow by name.
 FIRST = ["unit", "typed", "memory", "pe", "collectives"]
 LAST = ["examples", "kill", "fuzz", "perf", "rdma", "nvcc", "soak"]
 
-# What mostly waits, for other machines, for launchers and for the clock: it is run beside builds.
-WAITING = ["bootstrap", "failure", "hosts", "rdma"]
-COMPILING = ["nvcc"]
+# What is run side by side, a suite after the other in each row: what mostly waits, for other machines, for launchers
+# and for the clock; what mostly compiles, with all builds of other kinds; and the others.
+WAITING = ["bootstrap", "failure", "hosts", "where", "rdma"]
+COMPILING = ["nvcc", "sass"]
+ALONE = ["kill"]  # before them: it looks for what jobs leave in /tmp and /dev/shm, where others have files for a while
+
+# What is installed and no test opens without saying so, and takes long to make.
+NOT_FOR_TESTS = ["gshmem-perf", "nvshmem-bitcode", "nvshmem-ptx"]
 
 # How the regular build is configured. What nvcc makes machine code of is tried by the suites nvcc and sass.
 REGULAR = ["--werror", "-Dgpu_code=ptx"]
@@ -35,24 +41,37 @@ class Tree:
         """(exit status, output), in the root if not elsewhere; commands never read our stdin. None begins in a run that is being interrupted."""
         if interrupt.is_under_way():
             return 1, "interrupted"
-        try:
-            done = subprocess.run(arguments, cwd=cwd or self.root, env=dict(os.environ, **self.env),
-                                  timeout=timeout, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, errors="replace")
-        except subprocess.TimeoutExpired as e:
-            return 124, (e.output or b"").decode(errors="replace") + "\ntook too long"
-        return done.returncode, done.stdout
+        process = subprocess.Popen(arguments, cwd=cwd or self.root, env=dict(os.environ, **self.env), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        late = threading.Event()
+        timer = threading.Timer(timeout or 0, lambda: (late.set(), process.kill()))
+        if timeout:
+            timer.start()
+        with process.stdout:
+            output = process.stdout.read()
+        # wait4 says, unlike wait, what the command and all that it has waited for have computed.
+        _, status, usage = os.wait4(process.pid, 0)
+        timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        cpu.current().add(usage.ru_utime + usage.ru_stime)
+        return (124, output + "\ntook too long") if late.is_set() else (process.returncode, output)
 
-    def build(self, only=(), pattern=None):
-        """Configures it if it is new, and builds all of it, or what is installed and what the suites
-        `only` need, or those of their tests that match. Gives "", or the output of the step that
-        failed."""
+    def configure(self):
+        """"", or why it cannot be. What targets() and tests() read is then as meson.build says now."""
         if not os.path.exists(os.path.join(self.path, "build.ninja")):
-            status, output = self.command("meson", "setup", self.path, *self.options)
-            if status:
-                return output
-        self.command("ninja", "-C", self.path, "build.ninja")  # targets() reads what it writes
-        status, output = self.command("ninja", "-C", self.path, *self.targets(only, pattern))
+            command = ["meson", "setup", self.path, *self.options]
+        else:
+            command = ["ninja", "-C", self.path, "build.ninja"]
+        status, output = self.command(*command)
+        return output if status else ""
+
+    def build(self, chosen=None):
+        """Builds all of it, or what is installed and what the tests `chosen` ({suite: names}) need. Gives "", or the
+        output of the step that failed."""
+        problem = self.configure()
+        if problem:
+            return problem
+        status, output = self.command("ninja", "-C", self.path, *self.targets(chosen))
         return output if status else ""
 
     def build_anyhow(self):
@@ -66,11 +85,11 @@ class Tree:
 
     def is_strict(self):
         return any(option["name"] == "werror" and option["value"]
-                   for option in self.introspect("--buildoptions"))
+                   for option in self.introspect("buildoptions"))
 
     def compiler(self):
         """What compiles C here: gcc, clang, or ""."""
-        for target in self.introspect("--targets"):
+        for target in self.introspect("targets"):
             for source in target["target_sources"]:
                 if source.get("language") == "c":
                     _, says = self.command(*source["compiler"], "--version")
@@ -78,57 +97,90 @@ class Tree:
         return ""
 
     def introspect(self, what):
-        status, output = self.command("meson", "introspect", what, self.path)
-        return json.loads(output) if status == 0 else []
-
-    def targets(self, only, pattern):
-        """File names for ninja; none at all means everything."""
-        if not only:
+        """What Meson has written of the build tree when it was configured last."""
+        try:
+            with open(os.path.join(self.path, "meson-info", f"intro-{what}.json"), encoding="utf-8") as file:
+                return json.load(file)
+        except OSError:
             return []
-        needed = {target for test in self.introspect("--tests") if self.suite_of(test) in only
-                  and (not pattern or pattern.fullmatch(test["name"])) for target in test["depends"]}
-        return [os.path.relpath(name, self.path) for target in self.introspect("--targets")
-                if target["installed"] or target["id"] in needed for name in target["filename"]]
+
+    def targets(self, chosen):
+        """File names for ninja; none at all means everything."""
+        if chosen is None:
+            return []
+        needed = {target for test in self.introspect("tests")
+                  if test["name"] in chosen.get(self.suite_of(test), ()) for target in test["depends"]}
+        wanted = [target for target in self.introspect("targets") if target["id"] in needed or
+                  target["installed"] and not (chosen and target["name"] in NOT_FOR_TESTS)]
+        return [os.path.relpath(name, self.path) for target in wanted for name in target["filename"]]
 
     @staticmethod
     def suite_of(test):
         return test["suite"][0].split(":")[-1] if test["suite"] else "other"
 
-    def tests(self):
-        """{suite: [test name]}"""
+    def tests(self, built=False):
+        """{suite: [test name]}; `built`: of those that run something that this tree has built."""
         found = {}
-        for test in self.introspect("--tests"):
+        for test in self.introspect("tests"):
+            if built and not test["depends"]:
+                continue
             found.setdefault(self.suite_of(test), []).append(test["name"])
         return found
 
-    def test(self, suite, names=(), timeouts=4, jobs=None):
-        """Runs a suite, or these tests of it; one Case for each. The few that fail are run once more,
-        each alone: what passes then counts as passed, and is reported as unsteady with what it said
-        when it failed. On a loaded machine launchers lose their own races, and not only ours. Limits of
+    def test(self, suite):
+        """All of a suite; one Case for each."""
+        return self.judged([suite], (), 4, self.case)
+
+    def test_some(self, chosen):
+        """These tests ({suite: names}), all at once, so that none waits for the last of a suite. They have longer: they are
+        of builds in which programs are slower."""
+        chosen = {suite: names for suite, names in chosen.items() if names}
+        if not chosen:
+            return []
+        wanted = {f"{suite}/{name}" for suite, names in chosen.items() for name in names}
+        names = sorted({name for names in chosen.values() for name in names})
+        cases = [c for c in self.judged(list(chosen), names, 6, self.case_of_suite) if c.name in wanted]
+        lost = wanted - {c.name for c in cases}
+        return cases + [Case(name, "failed", "meson test says nothing of it") for name in sorted(lost)]
+
+    def judged(self, suites, names, timeouts, read):
+        """The few that fail are run once more, each alone: what passes then counts as passed, and is reported as unsteady
+        with what it said when it failed. On a loaded machine launchers lose their own races, and not only ours. Limits of
         time are `timeouts` times what the tests say: they are there to end what hangs."""
-        cases = self.run_tests(suite, names, timeouts, jobs)
+        cases = self.run_tests(suites, names, timeouts, read)
         failed = [c for c in cases if c.outcome == "failed"]
         if not failed or len(failed) > AGAIN_MOST:
             return cases
-        again = self.run_tests(suite, [c.name for c in failed], 2 * timeouts, 1, "-again")
+        again = self.run_tests(suites, [c.name.rpartition("/")[2] for c in failed], 2 * timeouts, read, 1, "-again")
         passed = {c.name for c in again if c.outcome == "passed"}
         return [c.made_unsteady() if c.outcome == "failed" and c.name in passed else c
                 for c in cases]
 
-    def run_tests(self, suite, names, timeouts, jobs, which=""):
-        log = os.path.join(self.path, "meson-logs", f"run-{suite}{which}.json")
+    def run_tests(self, suites, names, timeouts, read, jobs=None, which=""):
+        base = f"run-{suites[0] if len(suites) == 1 else 'some'}{which}"
+        log = os.path.join(self.path, "meson-logs", base + ".json")
         if os.path.exists(log):
             os.unlink(log)
-        command = self.prefix + ["meson", "test", "-C", self.path, "--no-rebuild", "--suite",
-                                 suite, "--logbase", f"run-{suite}{which}", "--timeout-multiplier", str(timeouts)]
+        command = self.prefix + ["meson", "test", "-C", self.path, "--no-rebuild", "--logbase", base,
+                                 "--timeout-multiplier", str(timeouts)]
+        for suite in suites:
+            command += ["--suite", suite]
         if jobs:
             command += ["--num-processes", str(jobs)]
         status, output = self.command(*command, *names)
         try:
             with open(log, encoding="utf-8") as lines:
-                return [self.case(json.loads(line)) for line in lines if line.strip()]
+                return [read(json.loads(line)) for line in lines if line.strip()]
         except OSError:
-            return [Case(suite, "failed", f"meson test: exit status {status}", output)]
+            return [Case(suites[0], "failed", f"meson test: exit status {status}", output)]
+
+    @classmethod
+    def case_of_suite(cls, entry):
+        """Its name says of which suite it is; of several, the first."""
+        suites = entry["name"].rpartition(" / ")[0].rpartition(":")[2]
+        case = cls.case(entry)
+        case.name = f"{suites.split('+')[0]}/{case.name}"
+        return case
 
     @staticmethod
     def case(entry):

@@ -7,11 +7,12 @@ import shutil
 import sys
 import tempfile
 import unittest
+from concurrent import futures
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.dont_write_bytecode = True
 
-from harness import budget, builds, skips, suites  # noqa: E402
+from harness import budget, builds, cpu, skips, suites, syntax  # noqa: E402
 from harness.record import Record  # noqa: E402
 from harness.report import Case, Report, Suite  # noqa: E402
 
@@ -28,7 +29,7 @@ class Judgement(unittest.TestCase):
         """Exit status and output of a run of that suite."""
         to = io.StringIO()
         report = Report(to, Record(self.path), **how)
-        report.add(Suite(suite, list(cases), 1.0))
+        report.add(Suite(suite, list(cases), 1.0, cpu=1.0))
         return report.finish(1.0), to.getvalue()
 
     @staticmethod
@@ -100,6 +101,41 @@ class Judgement(unittest.TestCase):
         self.assertEqual(Record(self.path).seconds("pe"), 1.0)
 
 
+class Commands(unittest.TestCase):
+    def test_what_children_compute_is_counted(self):
+        """Of a grandchild too, in a thread of another account than ours."""
+        before = cpu.current().seconds
+        burn = "import time\nwhile time.process_time() < 0.3: pass"
+        with tempfile.TemporaryDirectory() as folder, futures.ThreadPoolExecutor(1) as other:
+            def run():
+                account = cpu.use(cpu.Account())
+                return suites.Tree(folder, folder).command("sh", "-c", f"{sys.executable} -c '{burn}'; exit 3"), account
+            (status, _), account = other.submit(run).result()
+        self.assertEqual(status, 3)
+        self.assertGreaterEqual(account.seconds, 0.3)
+        self.assertEqual(cpu.current().seconds, before)
+
+    def test_one_that_takes_too_long_is_ended(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, output = suites.Tree(folder, folder).command("sh", "-c", "echo begun; exec sleep 1000", timeout=0.5)
+        self.assertEqual((status, output), (124, "begun\n\ntook too long"))
+
+
+class SanitizersTests(unittest.TestCase):
+    def test_selected(self):
+        tests = ["wait-run-1", "wait-run-2", "wait-run-8", "wait-mpirun-2", "wait-hosts2-4", "wait-hosts2-3", "one", "long-late",
+                 "large-run-512", "wait-proxies-2-hosts2-4"]
+        self.assertEqual(sorted(builds.selected(tests, 3, "long-.*")),
+                         ["one", "wait-hosts2-3", "wait-proxies-2-hosts2-4", "wait-run-2"])
+
+    def test_a_test_that_meson_says_nothing_of_has_failed(self):
+        class Silent(suites.Tree):
+            def run_tests(self, *_):
+                return [suites.Case("pe/ring", "passed"), suites.Case("pe/other", "passed")]
+        cases = Silent("/", "/").test_some({"pe": ["ring", "lost"], "unit": []})
+        self.assertEqual([(c.name, c.outcome) for c in cases], [("pe/ring", "passed"), ("pe/lost", "failed")])
+
+
 class OtherCompilersWarnings(unittest.TestCase):
     """Of a regular build that names no compiler of its own, with one source, which is compiled twice."""
 
@@ -113,6 +149,16 @@ class OtherCompilersWarnings(unittest.TestCase):
             cases = builds.warnings("gcc-werror", folder, suites.Tree(folder, folder), "gcc")
             self.assertEqual(sorted(os.listdir(folder)), ["a.c", "compile_commands.json"])
             return cases[0]
+
+    def test_the_library_is_read_once(self):
+        """Not again as the simulation compiles it; but what the simulation alone has is read."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "compile_commands.json"), "w", encoding="utf-8") as f:
+                json.dump([{"file": file, "command": f"cc {macro} -o x.o -c {file}"} for file, macro in (
+                    ("lib.c", "-DONE"), ("lib.c", syntax.SIMULATED), ("lib.c", "-DTWO"), ("model.c", syntax.SIMULATED))], f)
+            commands = syntax.commands(folder, builds.COMPILERS["clang"], optimise=False)
+        self.assertEqual(sorted((c[1], c[-1]) for c in commands),
+                         [(syntax.SIMULATED, "model.c"), ("-DONE", "lib.c"), ("-DTWO", "lib.c")])
 
     @unittest.skipUnless(shutil.which("gcc"), "gcc is not installed")
     def test_a_warning_fails(self):

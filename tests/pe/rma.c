@@ -74,7 +74,8 @@ static void test_sizes(unsigned char *object, size_t room)
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (size_t shift = 0; shift < 8; shift += sizes[i] < 5000 ? step : 7) {
-            for (int distance = 0; distance < n; distance += sizes[i] < 5000 && n > 2 ? n - 1 : 1)
+            for (int distance = how_often(n > 1, 0); distance < n;
+                 distance += sizes[i] < 5000 && n > 2 ? n - 1 : 1)
                 test_one(object, room, sizes[i], shift, distance);
         }
         if (sizes[i] > 5000 && n > 4) /* large and many: the neighbours have shown it */
