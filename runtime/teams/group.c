@@ -100,14 +100,12 @@ static bool has_no_arguments(uint32_t signature)
 
 __attribute__((cold)) gshmem_status_t group_explain_difference(struct group *g, uint32_t signature,
                                                                int i, uint32_t theirs,
-                                                               const char *call)
+                                                               uint32_t noted, const char *call)
 {
     if (signature == COLLECTIVE_REFUSED) /* that member has logged the reason */
         return GSHMEM_ERR_MISMATCH;
     if (theirs == GROUP_FINALIZE)
-        return job->waits->left(call, g->pe[i],
-                                g->sync[i] ? (uint64_t)group_left(g, i)
-                                           : (uint32_t)g->remote->signed_by(g, i)->value);
+        return job->waits->left(call, g->pe[i], g->sync[i] ? (uint64_t)group_left(g, i) : noted);
     if (signature == GROUP_FINALIZE) /* the other member logs it */
         return fail_silently(GSHMEM_ERR_MISMATCH, "%s: PE %d is still in %s", call, g->pe[i],
                              group_name_of(theirs));
@@ -142,7 +140,8 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
         /* acquire: as in meet_flat; the word was stored before the member arrived */
         uint64_t word = atomic_load_explicit(&note->word, memory_order_acquire);
         if ((uint32_t)word != signature)
-            return group_explain_difference(g, signature, i, (uint32_t)word, call);
+            return group_explain_difference(g, signature, i, (uint32_t)word, (uint32_t)note->value,
+                                            call);
     }
     return GSHMEM_ERR_MISMATCH;
 }
@@ -343,9 +342,10 @@ gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *ca
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    /* relaxed: published, with the rest of the slot, by the addition */
+    /* release: pairs with the acquire in internode_leader_has_ended. For all others the rest of the
+     * slot is published by the addition. */
     atomic_store_explicit(&g->sync[g->my]->note[g->full & 1].word, word_make(g, signature),
-                          memory_order_relaxed);
+                          memory_order_release);
     /* acq_rel: release pairs with the acquire of the last member to arrive, which passes all slots
      * on by its release of the generation */
     uint64_t sum =
@@ -381,6 +381,10 @@ gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *ca
             status = wait_step_on(&w, &central->generation, now, &central->sleepers);
             if (is_rooted_elsewhere(g, &w)) {
                 wait_end(&w);
+                /* relaxed: no member uses the counter again before this one has arrived at a
+                 * later round. Only part of the outer group's rounds clear counters. */
+                if (g->outer.group)
+                    atomic_fetch_sub_explicit(arrivals, arrival, memory_order_relaxed);
                 return rooted_turn(g, signature, call);
             }
         }

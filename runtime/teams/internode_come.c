@@ -54,7 +54,7 @@ static bool come_look_at_words(const struct group *g, int h, uint32_t *received,
 
     for (int step = 0, distance = 1; distance < f->hosts && !come; step++, distance *= 2) {
         const size_t at = offsetof(struct team_sync, step) +
-                          (size_t)step * sizeof g->sync[0]->step[0] + (g->round & 1) * sizeof word;
+                          (size_t)step * sizeof g->sync[0]->step[0] + (g->full & 1) * sizeof word;
         come = come_fetch(g, f->leader[(h + distance) % f->hosts], at, &word, sizeof word, call) &&
                come_take(g, word, received);
     }
@@ -64,7 +64,7 @@ static bool come_look_at_words(const struct group *g, int h, uint32_t *received,
 /* Of a node whose members live: their slots. */
 static bool come_look_at_members(const struct group *g, int h, uint32_t *received, const char *call)
 {
-    const size_t at = offsetof(struct team_sync, note) + (g->round & 1) * sizeof(struct note);
+    const size_t at = offsetof(struct team_sync, note) + (g->full & 1) * sizeof(struct note);
     bool come = true;
     uint64_t word;
 
@@ -84,8 +84,8 @@ static bool come_all_live(const struct group *g, int h)
     return live;
 }
 
-/* Whether all nodes have come to the round that is under way, as far as can be found out. Nodes
- * with failed members first: they are few, and mostly have not come. *received: this node's
+/* Whether all nodes have come to the round that is under way, as far as can be found out. This one
+ * has, or its leader would not send words. Nodes with failed members first: they are few, and mostly have not come. *received: this node's
  * signature, or MIXED; becomes MIXED where a node's differs. */
 static bool internode_all_have_come(const struct group *g, uint32_t *received, const char *call)
 {
@@ -94,7 +94,7 @@ static bool internode_all_have_come(const struct group *g, uint32_t *received, c
     bool all = true;
 
     for (int h = 0; h < f->hosts && all; h++)
-        all = come_all_live(g, h) || come_look_at_words(g, h, &said, call);
+        all = h == f->my_host || come_all_live(g, h) || come_look_at_words(g, h, &said, call);
     for (int h = 0; h < f->hosts && all; h++)
         all = h == f->my_host || !come_all_live(g, h) || come_look_at_members(g, h, &said, call);
     if (all)
@@ -122,7 +122,7 @@ gshmem_status_t internode_receive(struct group *g, int step, int distance, struc
                                   const char *call)
 {
     struct internode *f = g->internode;
-    _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[g->round & 1];
+    _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[g->full & 1];
     gshmem_status_t status = GSHMEM_OK;
     const int awaited = f->leader[(f->my_host + f->hosts - distance) % f->hosts];
     uint64_t word;
@@ -143,9 +143,13 @@ gshmem_status_t internode_receive(struct group *g, int step, int distance, struc
         }
         status = wait_slowly(&r->w); /* no PE of this node can end the wait: make progress from the
                                     start */
+        if (!status && wait_has_taken(&r->w, r->asked_after) &&
+            internode_is_rooted_elsewhere(g, r, call))
+            return GSHMEM_ERR_MISMATCH;
     }
-    /* The sender has broken off the next round, over its word of this one, which it has ended. */
-    if (internode_is_broken(word) && (uint32_t)(word >> 32) == g->round + 2 && !r->carries) {
+    /* The sender has broken off a later round, over its word of this one, which it has ended. */
+    if (internode_is_broken(word) && (int32_t)((uint32_t)(word >> 32) - g->round) > 0 &&
+        !r->carries) {
         if ((uint32_t)word & BROKEN_DIFFERED)
             *r->received = MIXED;
         r->known = true;

@@ -1,4 +1,4 @@
-/* Small broadcasts within a node: the root does not wait for the others, which may come much later,
+/* Small broadcasts, within a node and between nodes: the root does not wait for the others, which may come much later,
  * and what it sent stays until all have it. Roots and sizes change, other collectives come between,
  * and the source is overwritten at once. */
 #include <stdbool.h>
