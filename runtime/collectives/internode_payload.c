@@ -76,7 +76,7 @@ gshmem_status_t internode_broadcast(struct call *c)
     const size_t most = internode_most(c->group, PAYLOAD_ONE);
     const bool alone = each_node_has_one(c->group);
 
-    if (c->bytes <= ROOTED_BYTES && rooted_can_come(c->group))
+    if (rooted_can_come(c->group, c->bytes))
         return broadcast_rooted(c);
     if (most && (!alone || c->bytes <= internode_payload_least(most, ALONE_BROADCAST)))
         return internode_payload_run(c, broadcast_pieces, c->bytes);

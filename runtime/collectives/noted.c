@@ -26,7 +26,7 @@ gshmem_status_t broadcast_rooted(struct call *c)
 {
     struct group *g = c->group;
 
-    if (!rooted_can_come(g))
+    if (!rooted_can_come(g, c->bytes))
         return broadcast_noted(c);
     if (g->my != c->root)
         return rooted_take(g, c->root, c->signature, c->dest.mine, c->bytes, c->name);

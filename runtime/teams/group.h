@@ -39,10 +39,12 @@ struct group_remote {
     /* The group is broken, with that failure, which was logged. */
     gshmem_status_t (*break_off)(struct group *g, gshmem_status_t status, const char *call);
     void (*free)(struct internode *f);
-    /* rooted.h: whether the coming round can be rooted, as far as this kind of group decides; and
-     * what its members do beside others: when they arrive, when the root has brought data, and in
+    /* rooted.h: whether the coming round can be rooted, with so many bytes, as far as this kind of
+     * group decides; where in root i's memory, or in that of this node's leader, more than
+     * ROOTED_BYTES of its data are; and what its members do beside others: when they arrive, when the root has brought data, and in
      * a long wait for a root. */
-    bool (*can_be_rooted)(const struct group *g);
+    bool (*can_be_rooted)(const struct group *g, size_t bytes);
+    char *(*rooted_data)(const struct group *g, int i);
     void (*arrive)(struct group *g, uint32_t signature);
     gshmem_status_t (*give)(struct group *g, uint64_t word, const void *data, size_t bytes,
                             const char *call);

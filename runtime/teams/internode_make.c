@@ -88,6 +88,7 @@ static const struct group_remote remote_functions = {
     .break_off = internode_break_off,
     .free = internode_free,
     .can_be_rooted = internode_can_be_rooted,
+    .rooted_data = internode_rooted_data,
     .arrive = internode_arrive_rooted,
     .give = internode_give_rooted,
     .look = internode_look_rooted,
@@ -136,7 +137,7 @@ bool internode_prepare(struct group *g, const struct job *j)
 
 size_t internode_system_bytes(void)
 {
-    return (size_t)2 * INBOX_TEAMS * INBOX_BYTES;
+    return (size_t)INBOX_TEAMS * (2 * INBOX_BYTES + (ROOTED_EVERY - 1) * ROOTED_ROOM);
 }
 
 void internode_install(struct group *g, const struct job *j, int slot)

@@ -25,6 +25,7 @@ enum {
     INBOX_TEAMS = 9,         /* teams in the first slots have an inbox */
     INBOX_BYTES = 1024 * 1024, /* an inbox has two halves of that size */
     ROOTED_NODES = 16,         /* with more, a root does not send to each of them */
+    ROOTED_ROOM = 4 * 1024,    /* for the data of a rooted round of a team that has an inbox */
 };
 
 struct context;
@@ -106,7 +107,8 @@ gshmem_status_t internode_receive(struct group *g, int step, int distance, struc
 /* ---- internode_rooted.c ---- */
 
 /* The functions of struct group_remote. */
-bool internode_can_be_rooted(const struct group *g);
+bool internode_can_be_rooted(const struct group *g, size_t bytes);
+char *internode_rooted_data(const struct group *g, int i);
 void internode_arrive_rooted(struct group *g, uint32_t signature);
 gshmem_status_t internode_give_rooted(struct group *g, uint64_t word, const void *data,
                                       size_t bytes, const char *call);
@@ -127,6 +129,14 @@ static inline uint64_t internode_inbox_offset(int slot, unsigned int parity)
 {
     return 2 * (uint64_t)TEAM_RANGE * sizeof(struct team_sync) +
            ((uint64_t)slot * 2 + parity) * INBOX_BYTES;
+}
+
+static inline uint64_t internode_rooted_offset(int slot, uint32_t round)
+{
+    const uint64_t number = (round & (ROOTED_EVERY - 1)) - 1;
+
+    return internode_inbox_offset(INBOX_TEAMS, 0) +
+           ((uint64_t)slot * (ROOTED_EVERY - 1) + number) * ROOTED_ROOM;
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* Rooted rounds of groups whose members are on several nodes. rooted.h has the rules.
  *
  * The root writes into its own slot, for the members of its node, and puts the same into the slot
- * of each other node's leader, one message for each. A round of these groups has parts in which the
+ * of each other node's leader, one message for each. Teams that have an inbox have room for larger
+ * data beside the slots; the word is in the slot whatever the size. A round of these groups has parts in which the
  * members of a node synchronize (internode.h). A rooted round counts as one such part, in which
  * nobody waits, so that the numbers of both groups stay the same on all members of a node.
  *
@@ -67,11 +68,19 @@ static uint64_t ask_for_word(const struct group *g, int member, size_t at, const
 
 /* After a full round in which members differed the next round is a full one, too. Before it begins,
  * what roots have sent to members that have not waited for it has arrived (internode.c). */
-bool internode_can_be_rooted(const struct group *g)
+bool internode_can_be_rooted(const struct group *g, size_t bytes)
 {
     const struct internode *f = g->internode;
 
-    return f->hosts <= ROOTED_NODES && !f->differed;
+    return f->hosts <= ROOTED_NODES && !f->differed &&
+           bytes <= (f->inbox[0] ? (size_t)NOTE_BYTES : ROOTED_BYTES);
+}
+
+char *internode_rooted_data(const struct group *g, int i)
+{
+    char *block = (char *)g->sync[g->sync[i] ? i : g->leader];
+
+    return block - g->block + internode_rooted_offset(g->team, g->round);
 }
 
 void internode_arrive_rooted(struct group *g, uint32_t signature)
@@ -86,7 +95,8 @@ void internode_arrive_rooted(struct group *g, uint32_t signature)
 }
 
 /* The transport copies what is so small. A leader that has failed needs nothing. */
-static_assert((int)ROOTED_BYTES <= (int)TRANSPORT_COPIED, "the source may be used again");
+static_assert((int)NOTE_BYTES <= (int)TRANSPORT_COPIED, "the source may be used again");
+static_assert((int)NOTE_BYTES <= (int)ROOTED_ROOM, "what is not in a slot has a place");
 
 gshmem_status_t internode_give_rooted(struct group *g, uint64_t word, const void *data,
                                       size_t bytes, const char *call)
@@ -102,7 +112,8 @@ gshmem_status_t internode_give_rooted(struct group *g, uint64_t word, const void
             .flags = TRANSPORT_UNASKED | TRANSPORT_UNORDERED,
             .pe = pe,
             .segment = SEGMENT_SYSTEM,
-            .offset = at + (bytes ? offsetof(struct root_slot, data) : 0),
+            .offset = bytes > ROOTED_BYTES ? internode_rooted_offset(g->team, g->round)
+                                           : at + (bytes ? offsetof(struct root_slot, data) : 0),
             .local = bytes ? (void *)(uintptr_t)data : NULL,
             .bytes = bytes,
             .signal_op = GSHMEM_SIGNAL_SET,
@@ -168,7 +179,7 @@ bool internode_is_rooted_elsewhere(const struct group *g, struct leaders_round *
     bool found = false;
 
     r->asked_after = ask_again(r->w.stepped - r->w.since);
-    if (!rooted_is_allowed(g->round) || !internode_can_be_rooted(g) || r->all_come)
+    if (!rooted_is_allowed(g->round) || !internode_can_be_rooted(g, 0) || r->all_come)
         return false;
     for (int h = 0; h < f->hosts && !found; h++)
         found = h != f->my_host && !network_lost(job->network, g->pe[f->leader[h]]) &&

@@ -15,6 +15,14 @@ static inline struct root_slot *rooted_slot_of(const struct group *g, int i)
     return &sync->root[(g->round & (ROOTED_EVERY - 1)) - 1];
 }
 
+/* The data of that slot. */
+static inline char *rooted_data_of(const struct group *g, int i, size_t bytes)
+{
+    if (GSHMEM_UNLIKELY(bytes > ROOTED_BYTES))
+        return g->remote->rooted_data(g, i);
+    return rooted_slot_of(g, i)->data;
+}
+
 static inline uint64_t word_of(const struct group *g, uint32_t signature)
 {
     return (uint64_t)g->round << 32 | signature;
@@ -61,7 +69,7 @@ gshmem_status_t rooted_give(struct group *g, uint32_t signature, const void *dat
     if (trace_is_on())
         trace_rooted(g, TRACE_ROUND, g->my, call, GSHMEM_OK);
     if (bytes)
-        gshmem_copy(rooted_slot_of(g, g->my)->data, data, bytes);
+        gshmem_copy(rooted_data_of(g, g->my, bytes), data, bytes);
     /* release: pairs with the acquire in rooted_await */
     atomic_store_explicit(&rooted_slot_of(g, g->my)->word, word_of(g, signature),
                           memory_order_release);
@@ -128,7 +136,7 @@ static inline gshmem_status_t rooted_take_data(struct group *g, int root, uint32
         return group_explain_difference(g, signature, root, (uint32_t)word, 0, call);
     }
     if (bytes)
-        gshmem_copy(dest, slot->data, bytes);
+        gshmem_copy(dest, rooted_data_of(g, root, bytes), bytes);
     g->earlier = hash_with(g->earlier, signature);
     return GSHMEM_OK;
 }

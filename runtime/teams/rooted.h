@@ -22,13 +22,15 @@
 
 #include "runtime/teams/group.h"
 
-/* Whether the group's coming round can be rooted: the same on all members. */
-static inline bool rooted_can_come(const struct group *g)
+/* Whether the group's coming round can be rooted, with so many bytes: the same on all members that
+ * make the same call. */
+static inline bool rooted_can_come(const struct group *g, size_t bytes)
 {
-    return rooted_is_allowed(g->round + 1) && (!g->internode || g->remote->can_be_rooted(g));
+    return rooted_is_allowed(g->round + 1) &&
+           (g->internode ? g->remote->can_be_rooted(g, bytes) : bytes <= ROOTED_BYTES);
 }
 
-/* One round, on its root and on the other members, with at most ROOTED_BYTES bytes. Members whose
+/* One round, on its root and on the other members, if rooted_can_come. Members whose
  * call is not the root's get GSHMEM_ERR_MISMATCH, and the group continues; after any other failure
  * it is broken. */
 gshmem_status_t rooted_give(struct group *g, uint32_t signature, const void *data, size_t bytes,

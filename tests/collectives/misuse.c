@@ -82,7 +82,8 @@ static void try_two_roots(size_t bytes)
 {
     const gshmem_status_t status = gshmem_broadcastmem(GSHMEM_TEAM_WORLD, object, object, bytes,
                                                        gshmem_my_pe() == 1);
-    const bool waits = bytes > 120, nodes = gshmem_team_n_pes(GSHMEM_TEAM_HOST) < gshmem_n_pes();
+    const bool nodes = gshmem_team_n_pes(GSHMEM_TEAM_HOST) < gshmem_n_pes();
+    const bool waits = bytes > (nodes ? 3056 : 120);
 
     if (status || waits)
         CHECK_EQ(status, GSHMEM_ERR_MISMATCH);

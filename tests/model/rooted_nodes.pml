@@ -1,14 +1,14 @@
 /* Rooted rounds of a group on two nodes (runtime/teams/internode_rooted.c): PE 0 is alone on node 0; PEs 1 and 2 are on
  * node 1, whose leader is PE 1.
  *
- * A full round of node 1 has two parts: its PEs meet, the leaders exchange words with data behind which the words
- * stay, and the PEs meet again to hear of it. A root puts its data into its own slot, and into the slot of the other
- * node's leader, and goes on. Messages overtake each other; a put's data arrives before its word. In one rooted
+ * A full round of node 1 has two parts: its PEs meet, its leader exchanges words with the other one, each behind the
+ * data of its node, and the PEs meet again to hear of it. A root puts its data into its own slot, and into the slot of
+ * the other node's leader, and goes on. Messages overtake each other; a put's data arrives before its word. In one rooted
  * round one PE may arrive at a full one instead: it fails, and the round counts as a rooted one.
  *
- * Holds: everyone reads what was brought to that very round; all PEs have the same number of full rounds behind them
- * at the end, and those of node 1 of meetings there; nobody waits for ever; and nobody takes a full round for a
- * rooted one that it was not for anyone.
+ * Holds: everyone reads what was brought to that very round; there are never two messages on the way to one place;
+ * all PEs have the same number of full rounds behind them at the end, and those of node 1 of meetings there; nobody
+ * waits for ever; and nobody takes a full round for a rooted one that it was not for anyone.
  *
  * Mutants: BY_ROUND: full rounds use the two places by the number of the round.
  *          NEVER_FULL: no round has to be full.
@@ -21,7 +21,7 @@
  *          NOT_FULL_NEXT: the round after one in which PEs differed may be rooted. */
 #define N      3
 #define EVERY  3
-#define ROUNDS 5
+#define ROUNDS 4
 
 #define FULL   N /* a kind; the others are the root's number */
 #define NODE(pe)   ((pe) > 0)
@@ -30,7 +30,7 @@
 #ifdef BY_ROUND
 #define HALF (r % 2)
 #else
-#define HALF (full % 2)
+#define HALF (count % 2)
 #endif
 #define ROOT(pe)  (EVERY * (pe) + r % EVERY)
 #define CAME(node) (EVERY * (node) + r % EVERY)
@@ -75,48 +75,78 @@ byte ended, fulls, parts_of_node;
 #define ROOT_SAYS (IS_AWAY && root_word[ROOT(kind[r])] == r && root_differs[ROOT(kind[r])])
 #endif
 
-inline store_root(at, what)
+/* Messages: a leader's word behind the data of its node, and a root's behind its own. Two on the way to one place might
+ * arrive in either order. */
+byte sent_word[4], sent_sign[4], word_from[4];
+byte sent_root[EVERY * 2], root_from[EVERY * 2];
+
+inline carry_word(at)
 {
+    sent_word[at] ->
+#ifdef EARLY_WORD
     d_step {
-        root_differs[at] = what;
-        root_word[at] = r
+        inbox_sign[at] = sent_sign[at];
+        inbox_word[at] = sent_word[at]
+    }
+    inbox[at] = sent_word[at];
+#else
+    inbox[at] = sent_word[at];
+    d_step {
+        inbox_sign[at] = sent_sign[at];
+        inbox_word[at] = sent_word[at]
+    }
+#endif
+    d_step {
+        flying[word_from[at]]--;
+        sent_word[at] = 0
     }
 }
 
-/* A leader's word behind the data of its node, and a root's behind its own. */
-proctype leaders_message(byte from, at, r, sign)
+inline carry_root(at)
 {
-#ifndef EARLY_WORD
-    inbox[at] = r;
+    sent_root[at] ->
+#ifdef EARLY_WORD
+    d_step {
+        root_differs[at] = false;
+        root_word[at] = sent_root[at]
+    }
+    root[at] = sent_root[at];
+#else
+    root[at] = sent_root[at];
+    d_step {
+        root_differs[at] = false;
+        root_word[at] = sent_root[at]
+    }
 #endif
     d_step {
-        inbox_sign[at] = sign;
-        inbox_word[at] = r
+        flying[root_from[at]]--;
+        sent_root[at] = 0
     }
-#ifdef EARLY_WORD
-    inbox[at] = r;
-#endif
-    flying[from]--
 }
 
-proctype roots_message(byte from, at, r)
+active proctype network()
 {
-#ifndef EARLY_WORD
-    root[at] = r;
-#endif
-    store_root(at, false);
-#ifdef EARLY_WORD
-    root[at] = r;
-#endif
-    flying[from]--
+end:
+    do
+    :: carry_word(0)
+    :: carry_word(1)
+    :: carry_word(2)
+    :: carry_word(3)
+    :: carry_root(0)
+    :: carry_root(1)
+    :: carry_root(2)
+    :: carry_root(3)
+    :: carry_root(4)
+    :: carry_root(5)
+    od
 }
 
 /* The PEs of node 1. */
 inline meet(value, is_first)
 {
-    parts++;
-    met++;
     d_step {
+        parts++;
+        met++;
         met_value[2 * me + met % 2] = value;
         met_word[2 * me + met % 2] = parts
     }
@@ -130,8 +160,14 @@ inline meet(value, is_first)
 
 inline exchange()
 {
-    flying[me]++;
-    run leaders_message(me, 2 * (1 - me) + HALF, r, sign);
+    d_step {
+        at = 2 * (1 - me) + HALF;
+        assert(!sent_word[at]);
+        flying[me]++;
+        word_from[at] = me;
+        sent_sign[at] = sign;
+        sent_word[at] = r
+    }
     if
     :: inbox_word[2 * me + HALF] == r ->
         if
@@ -144,8 +180,10 @@ inline exchange()
 
 inline full_round()
 {
-    full++;
-    sign = earlier;
+    d_step {
+        count++;
+        sign = earlier
+    }
     if
     :: me > 0 ->
         meet(sign, true);
@@ -174,17 +212,22 @@ inline full_round()
     fi;
     if
     :: sign == TURNED ->
-        assert(odd_pe != N && r == odd_round);
-        full--;
-        earlier = 1;
-        store_root(ROOT(me), true);
+        d_step {
+            assert(odd_pe != N && r == odd_round);
+            count--;
+            earlier = 1;
+            root_differs[ROOT(me)] = true;
+            root_word[ROOT(me)] = r
+        }
 #ifndef WORDS_LEFT
         flying[me] == 0
 #endif
     :: else ->
-        assert(sign == MIXED || inbox[2 * LEADER(me) + HALF] == r);
-        differed = sign == MIXED;
-        earlier = 0;
+        d_step {
+            assert(sign == MIXED || inbox[2 * LEADER(me) + HALF] == r);
+            differed = sign == MIXED;
+            earlier = 0
+        }
         if
         :: differed && gave -> flying[me] == 0
         :: else
@@ -195,17 +238,25 @@ inline full_round()
 
 inline rooted_round()
 {
-    came[CAME(NODE(me))] = r;
+    d_step {
+        came[CAME(NODE(me))] = r;
 #ifndef NO_PART
-    parts++;
+        parts++
 #endif
+    }
     if
     :: kind[r] == me ->
         root[ROOT(me)] = r;
-        store_root(ROOT(me), false);
-        flying[me]++;
-        gave = true;
-        run roots_message(me, ROOT(1 - NODE(me)), r)
+        d_step {
+            root_differs[ROOT(me)] = false;
+            root_word[ROOT(me)] = r;
+            at = ROOT(1 - NODE(me));
+            assert(!sent_root[at]);
+            flying[me]++;
+            gave = true;
+            root_from[at] = me;
+            sent_root[at] = r
+        }
     :: else ->
         at = (IS_AWAY -> ROOT(NODE(me)) : ROOT(kind[r]));
         if
@@ -223,7 +274,7 @@ inline rooted_round()
 
 proctype pe(byte me)
 {
-    byte r = 1, full = 0, parts = 0, met = 0, earlier = 0, sign, at;
+    byte r = 1, count = 0, parts = 0, met = 0, earlier = 0, sign, at;
     bool differed = false, gave = false;
 
     do
@@ -236,9 +287,9 @@ proctype pe(byte me)
     :: else -> break
     od;
     atomic {
-        assert(ended == 0 || fulls == full);
+        assert(ended == 0 || fulls == count);
         assert(me == 0 || parts_of_node == 0 || parts_of_node == parts);
-        fulls = full;
+        fulls = count;
         if
         :: me > 0 -> parts_of_node = parts
         :: else
@@ -253,7 +304,7 @@ init {
     do
     :: r <= ROUNDS ->
         if
-        :: kind[r] = FULL
+        :: r < ROUNDS -> kind[r] = FULL
         :: r % EVERY != 0 -> kind[r] = 0
         :: r % EVERY != 0 -> kind[r] = 2
 #ifdef NEVER_FULL
