@@ -363,7 +363,8 @@ static gshmem_status_t internode_enter(struct group *g, uint32_t round, uint32_t
     struct outer *outer = &g->internode->local->outer;
 
     outer->round = round;
-    outer->entering = rooted_is_allowed(round);
+    /* a PE that leaves waits for the others, whatever they call: departures.c */
+    outer->entering = rooted_is_allowed(round) && signature != GROUP_FINALIZE;
     outer->turned = false;
     const gshmem_status_t status = meet_local(g, signature, call);
     outer->entering = false;

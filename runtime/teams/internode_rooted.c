@@ -13,6 +13,7 @@
  * - If all members of a node have arrived at the full round, their leader waits for other leaders,
  *   and asks these blocks now and then. They keep what was there: a member that is in a rooted
  *   round arrives at the next full one within ROOTED_EVERY rounds, and waits there.
+ * - gshmem_finalize does not turn: it waits until all others leave, too.
  * - A member that waits for a root on another node asks that root's own slot now and then. It says
  *   if the root has made another call. */
 #include <assert.h>
@@ -179,7 +180,7 @@ bool internode_is_rooted_elsewhere(const struct group *g, struct leaders_round *
     bool found = false;
 
     r->asked_after = ask_again(r->w.stepped - r->w.since);
-    if (!rooted_is_allowed(g->round) || !internode_can_be_rooted(g, 0) || r->all_come)
+    if (*r->received == GROUP_FINALIZE || !rooted_is_allowed(g->round) || !internode_can_be_rooted(g, 0) || r->all_come)
         return false;
     for (int h = 0; h < f->hosts && !found; h++)
         found = h != f->my_host && !network_lost(job->network, g->pe[f->leader[h]]) &&
@@ -192,8 +193,6 @@ static gshmem_status_t internode_explain_turn(const struct group *g, uint32_t si
 {
     if (signature == COLLECTIVE_REFUSED) /* this member has logged the reason */
         return GSHMEM_ERR_MISMATCH;
-    if (signature == GROUP_FINALIZE) /* others log it */
-        return fail_silently(GSHMEM_ERR_MISMATCH, "%s: other PEs are still in broadcast", call);
     return fail(GSHMEM_ERR_MISMATCH,
                 "%s on team %d: other PEs called broadcast: all members must make the same calls "
                 "in the same order",

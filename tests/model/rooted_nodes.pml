@@ -306,7 +306,8 @@ init {
         if
         :: r < ROUNDS -> kind[r] = FULL
         :: r % EVERY != 0 -> kind[r] = 0
-        :: r % EVERY != 0 -> kind[r] = 2
+        :: r == 1 -> kind[r] = 1
+        :: r % EVERY != 0 && r > 1 -> kind[r] = 2
 #ifdef NEVER_FULL
         :: kind[r] = 2
 #endif
