@@ -221,19 +221,7 @@ static bool other_asks(const struct group *g)
     return false;
 }
 
-/* Whether member i on another node, which has left the job, will never arrive at the round that is
- * in progress, by a word of its block; of a rooted one, the root, which has not given. */
-static bool is_away_for_good(const struct wait *w, const struct group *g, int i)
-{
-    const bool rooted = group_awaited(g) >= 0;
-    const size_t at = rooted ? rooted_word_offset(g) : group_word_offset(g);
-    uint64_t word;
-
-    return departures_fetch(job, g->pe[i], at, &word, sizeof word, w->what) == GSHMEM_OK &&
-           (rooted ? word >> 32 != g->round : group_cannot_come(g, word));
-}
-
-/* Members on other nodes, by their slots. */
+/* Members on other nodes, by words of theirs. */
 static gshmem_status_t check_away(const struct wait *w, const struct group *g)
 {
     const int awaited = group_awaited(g);
@@ -242,8 +230,11 @@ static gshmem_status_t check_away(const struct wait *w, const struct group *g)
 
     for (int i = 0; table && i < g->n && !status; i++) {
         int pe = g->pe[i];
+        uint64_t word;
         if (table[pe] && job->node->index_of[pe] < 0 && (awaited < 0 || i == awaited) &&
-            is_away_for_good(w, g, i))
+            departures_fetch(job, pe, group_word_offset(g), &word, sizeof word, w->what) ==
+                GSHMEM_OK &&
+            group_cannot_come(g, word))
             status = departures_fail(w->what, pe, (enum departure_way)table[pe]);
     }
     free(table);
@@ -261,8 +252,8 @@ static int awaited_away(const struct group *g)
     return job->node->index_of[g->pe[root]] >= 0 || rooted_has_come(g, root) ? -1 : g->pe[root];
 }
 
-/* Asks that PE. If it cannot be reached, the get makes it count as lost, and the wait fails at its
- * next look at its peers. Its message may have arrived before it left. */
+/* Asks that PE. A get that fails makes it count as lost, and the wait fails at its next look at its
+ * peers. Its message may have arrived before it left. */
 static gshmem_status_t check_awaited(const struct wait *w, const struct group *g)
 {
     const int pe = awaited_away(g);

@@ -129,8 +129,7 @@ __attribute__((cold)) gshmem_status_t group_explain_difference(struct group *g, 
 }
 
 /* All members have arrived with their words, and their slots stay until this one begins another
- * round. Logs which member this one differs from, or otherwise which member differs from this
- * one. */
+ * round. Logs which member differs from this one. */
 __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature,
                                                              const char *call)
 {
@@ -138,10 +137,9 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
         const struct note *note =
             g->internode ? g->remote->signed_by(g, i) : &g->sync[i]->note[g->full & 1];
         /* acquire: as in meet_flat; the word was stored before the member arrived */
-        uint64_t word = atomic_load_explicit(&note->word, memory_order_acquire);
-        if ((uint32_t)word != signature)
-            return group_explain_difference(g, signature, i, (uint32_t)word, (uint32_t)note->value,
-                                            call);
+        uint32_t theirs = (uint32_t)atomic_load_explicit(&note->word, memory_order_acquire);
+        if (theirs != signature)
+            return group_explain_difference(g, signature, i, theirs, (uint32_t)note->value, call);
     }
     return GSHMEM_ERR_MISMATCH;
 }
@@ -342,8 +340,7 @@ gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *ca
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    /* release: pairs with the acquire in internode_leader_has_ended. For all others the rest of the
-     * slot is published by the addition. */
+    /* release: pairs with the acquire in internode_leader_has_ended; for others the addition does */
     atomic_store_explicit(&g->sync[g->my]->note[g->full & 1].word, word_make(g, signature),
                           memory_order_release);
     /* acq_rel: release pairs with the acquire of the last member to arrive, which passes all slots
@@ -381,8 +378,7 @@ gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *ca
             status = wait_step_on(&w, &central->generation, now, &central->sleepers);
             if (is_rooted_elsewhere(g, &w)) {
                 wait_end(&w);
-                /* relaxed: no member uses the counter again before this one has arrived at a
-                 * later round. Only part of the outer group's rounds clear counters. */
+                /* relaxed: the counter is used again only after a later round of all */
                 if (g->outer.group)
                     atomic_fetch_sub_explicit(arrivals, arrival, memory_order_relaxed);
                 return rooted_turn(g, signature, call);
@@ -439,6 +435,8 @@ int group_left(const struct group *g, int i)
 
 size_t group_word_offset(const struct group *g)
 {
+    if (group_awaited(g) >= 0)
+        return rooted_word_offset(g);
     return g->block + offsetof(struct team_sync, note) +
            (g->full & 1) * sizeof(struct note) + offsetof(struct note, word);
 }
@@ -454,10 +452,11 @@ bool group_has_come(const struct group *g, int i)
 }
 
 /* A member that has left has arrived at one more round of the job's own group, where it is alone,
- * and arrives at no later round of other groups. */
+ * and arrives at no later round of other groups. A root leaves the word of what it has brought. */
 bool group_cannot_come(const struct group *g, uint64_t word)
 {
-    if (g->team == GSHMEM_TEAM_WORLD) /* of an earlier number, where rooted rounds came since */
+    /* of an earlier number, where rooted rounds came since */
+    if (group_awaited(g) < 0 && g->team == GSHMEM_TEAM_WORLD)
         return (uint32_t)word == GROUP_FINALIZE &&
                (int32_t)((uint32_t)(word >> 32) - g->round) <= 0;
     return word >> 32 != g->round;

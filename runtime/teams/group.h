@@ -255,8 +255,8 @@ gshmem_status_t group_farewell(struct group *g, const char *call);
 /* Whether member i of the job's group, which is on this node, has reached COLLECTIVE_FINALIZE: the
  * value in its slot, or 0. */
 int group_left(const struct group *g, int i);
-/* The offset, in a member's system memory, of the word of its slot in this group's latest round;
- * and the word of a member on this node. */
+/* The offset, in a member's system memory, of the word of its slot in this group's latest round, or
+ * of what it brings as its root; and the word of the slot of a member on this node. */
 size_t group_word_offset(const struct group *g);
 uint64_t group_word(const struct group *g, int i);
 /* The member whose data a rooted round waits for; -1: all are waited for. For other threads. */

@@ -371,30 +371,6 @@ static gshmem_status_t internode_enter(struct group *g, uint32_t round, uint32_t
     return status;
 }
 
-/* In the second meeting of a node's members one of them has failed. All had come to the round, and
- * it ends as the leader says. Its slot says so once it has heard from the other nodes. */
-static bool internode_leader_has_ended(const struct group *g, gshmem_status_t met, const char *call)
-{
-    const struct group *local = g->internode->local;
-    const struct note *leader = group_read(local, 0);
-    gshmem_status_t status = GSHMEM_OK;
-    struct wait w;
-    bool ended;
-
-    if (met != GSHMEM_ERR_PEER_DEAD)
-        return false;
-    wait_begin(&w, call, g->team);
-    w.only = local->pe[0];
-    /* acquire: pairs with the release with which the leader has stored the word, behind the
-     * value. A failure is followed by one more poll. */
-    while (!(ended = atomic_load_explicit(&leader->word, memory_order_acquire) >> 32 ==
-                     local->round) &&
-           !status)
-        status = wait_step(&w);
-    wait_end(&w);
-    return ended;
-}
-
 /* All local members have arrived: their leader exchanges words with the other nodes, and passes the
  * result on. */
 static gshmem_status_t ask_others(struct group *g, uint32_t *received, bool carries,

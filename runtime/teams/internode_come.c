@@ -3,7 +3,8 @@
  * All nodes may have come to the round nevertheless. The words of leaders say that their nodes have
  * come, and the slots of members that they have. Both are in memory of others, and are fetched from
  * those that live. If all have come, each leader that lives ends the round, or breaks the group
- * off, so that a wait for its word ends. */
+ * off, so that a wait for its word ends. Members of a node of which one has failed wait for what
+ * their leader hears. */
 #include <stddef.h>
 #include <string.h>
 
@@ -85,8 +86,8 @@ static bool come_all_live(const struct group *g, int h)
 }
 
 /* Whether all nodes have come to the round that is under way, as far as can be found out. This one
- * has, or its leader would not send words. Nodes with failed members first: they are few, and mostly have not come. *received: this node's
- * signature, or MIXED; becomes MIXED where a node's differs. */
+ * has, or its leader would not send words. Nodes with failed members first: they are few, and mostly
+ * have not come. *received: this node's signature, or MIXED; becomes MIXED where a node's differs. */
 static bool internode_all_have_come(const struct group *g, uint32_t *received, const char *call)
 {
     const struct internode *f = g->internode;
@@ -162,4 +163,28 @@ gshmem_status_t internode_receive(struct group *g, int step, int distance, struc
     if ((uint32_t)word != *r->received)
         *r->received = MIXED;
     return GSHMEM_OK;
+}
+
+/* In the second meeting of a node's members one of them has failed. All had come to the round, and
+ * it ends as the leader says. Its slot says so once it has heard from the other nodes. */
+bool internode_leader_has_ended(const struct group *g, gshmem_status_t met, const char *call)
+{
+    const struct group *local = g->internode->local;
+    const struct note *leader = group_read(local, 0);
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+    bool ended;
+
+    if (met != GSHMEM_ERR_PEER_DEAD)
+        return false;
+    wait_begin(&w, call, g->team);
+    w.only = local->pe[0];
+    /* acquire: pairs with the release with which the leader has stored the word, behind the
+     * value. A failure is followed by one more poll. */
+    while (!(ended = atomic_load_explicit(&leader->word, memory_order_acquire) >> 32 ==
+                     local->round) &&
+           !status)
+        status = wait_step(&w);
+    wait_end(&w);
+    return ended;
 }

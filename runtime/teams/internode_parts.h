@@ -104,6 +104,10 @@ struct leaders_round {
 gshmem_status_t internode_receive(struct group *g, int step, int distance, struct leaders_round *r,
                                   const char *call);
 
+/* In the second part of a round, in which a node's members hear from their leader, their meeting
+ * has failed with that status. Whether the leader has said how the round ends. */
+bool internode_leader_has_ended(const struct group *g, gshmem_status_t met, const char *call);
+
 /* ---- internode_rooted.c ---- */
 
 /* The functions of struct group_remote. */

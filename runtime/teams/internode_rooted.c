@@ -2,9 +2,11 @@
  *
  * The root writes into its own slot, for the members of its node, and puts the same into the slot
  * of each other node's leader, one message for each. Teams that have an inbox have room for larger
- * data beside the slots; the word is in the slot whatever the size. A round of these groups has parts in which the
- * members of a node synchronize (internode.h). A rooted round counts as one such part, in which
- * nobody waits, so that the numbers of both groups stay the same on all members of a node.
+ * data beside the slots; the word is in the slot whatever the size.
+ *
+ * A round of these groups has parts in which the members of a node synchronize (internode.h). A
+ * rooted round counts as one such part, in which nobody waits, so that the numbers of both groups
+ * stay the same on all members of a node.
  *
  * Where members arrive at a full round, and others at a rooted one of the same number:
  *
@@ -180,7 +182,8 @@ bool internode_is_rooted_elsewhere(const struct group *g, struct leaders_round *
     bool found = false;
 
     r->asked_after = ask_again(r->w.stepped - r->w.since);
-    if (*r->received == GROUP_FINALIZE || !rooted_is_allowed(g->round) || !internode_can_be_rooted(g, 0) || r->all_come)
+    if (*r->received == GROUP_FINALIZE || !rooted_is_allowed(g->round) ||
+        !internode_can_be_rooted(g, 0) || r->all_come)
         return false;
     for (int h = 0; h < f->hosts && !found; h++)
         found = h != f->my_host && !network_lost(job->network, g->pe[f->leader[h]]) &&
