@@ -340,7 +340,7 @@ gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *ca
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    /* release: pairs with the acquire in internode_leader_has_ended; for others the addition does */
+    /* release: pairs with the acquire in internode_leader_has_ended; others need the addition */
     atomic_store_explicit(&g->sync[g->my]->note[g->full & 1].word, word_make(g, signature),
                           memory_order_release);
     /* acq_rel: release pairs with the acquire of the last member to arrive, which passes all slots

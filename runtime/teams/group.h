@@ -41,8 +41,8 @@ struct group_remote {
     void (*free)(struct internode *f);
     /* rooted.h: whether the coming round can be rooted, with so many bytes, as far as this kind of
      * group decides; where in root i's memory, or in that of this node's leader, more than
-     * ROOTED_BYTES of its data are; and what its members do beside others: when they arrive, when the root has brought data, and in
-     * a long wait for a root. */
+     * ROOTED_BYTES of its data are; and what its members do beside others: when they arrive, when
+     * the root has brought data, and in a long wait for a root. */
     bool (*can_be_rooted)(const struct group *g, size_t bytes);
     char *(*rooted_data)(const struct group *g, int i);
     void (*arrive)(struct group *g, uint32_t signature);

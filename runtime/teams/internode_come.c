@@ -86,8 +86,9 @@ static bool come_all_live(const struct group *g, int h)
 }
 
 /* Whether all nodes have come to the round that is under way, as far as can be found out. This one
- * has, or its leader would not send words. Nodes with failed members first: they are few, and mostly
- * have not come. *received: this node's signature, or MIXED; becomes MIXED where a node's differs. */
+ * has, or its leader would not send words. Nodes with failed members first: they are few, and
+ * mostly have not come. *received: this node's signature, or MIXED; becomes MIXED where a node's
+ * differs. */
 static bool internode_all_have_come(const struct group *g, uint32_t *received, const char *call)
 {
     const struct internode *f = g->internode;
