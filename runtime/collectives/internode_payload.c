@@ -73,9 +73,6 @@ gshmem_status_t internode_broadcast(struct call *c)
     const size_t most = internode_most(c->group, PAYLOAD_ONE);
     const bool alone = each_node_has_one(c->group);
 
-    const size_t most = internode_most(c->group, PAYLOAD_ONE);
-    const bool alone = each_node_has_one(c->group);
-
     if (rooted_can_come(c->group, c->bytes))
         return broadcast_rooted(c);
     if (most && (!alone || c->bytes <= internode_payload_least(most, ALONE_BROADCAST)))
