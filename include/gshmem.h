@@ -367,9 +367,9 @@ GSHMEM_KERNELS_TOO_END
  *
  * A call fails if the team is invalid or an address is not symmetric. If the calls of the PEs
  * differ, or one PE refuses its arguments, the call fails on all PEs (GSHMEM_ERR_MISMATCH), and the
- * team can be used further. A broadcast of up to 120 bytes within a node may have returned on the
- * root, and on PEs that made the root's call: then their next call that all wait for fails, on all
- * PEs. Once a member has died, all collectives of the team fail at once
+ * team can be used further. A small broadcast may have returned on the root, and on PEs that made
+ * the root's call (up to 120 bytes, between nodes up to 3,056): then their next call that all wait
+ * for fails, on all PEs. Once a member has died, all collectives of the team fail at once
  * (GSHMEM_ERR_PEER_DEAD). */
 
 GSHMEM_KERNELS_TOO_BEGIN

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "runtime/teams/internode.h"
+#include "runtime/teams/rooted.h"
 #include "runtime/collectives/table.h"
 
 enum {
@@ -72,9 +73,14 @@ gshmem_status_t internode_broadcast(struct call *c)
     const size_t most = internode_most(c->group, PAYLOAD_ONE);
     const bool alone = each_node_has_one(c->group);
 
+    if (rooted_can_come(c->group, c->bytes))
+        return broadcast_rooted(c);
     if (most && (!alone || c->bytes <= internode_payload_least(most, ALONE_BROADCAST)))
         return internode_payload_run(c, broadcast_pieces, c->bytes);
-    return c->bytes <= NOTE_BYTES ? broadcast_noted(c) : broadcast_put(c);
+    if (c->bytes > NOTE_BYTES)
+        return broadcast_put(c);
+    internode_load(c->group, PAYLOAD_ONE, c->root, c->bytes);
+    return broadcast_noted(c);
 }
 
 /* The most that goes by slots if every member's data is for all. */

@@ -26,14 +26,15 @@ gshmem_status_t broadcast_rooted(struct call *c)
 {
     struct group *g = c->group;
 
-    if (!rooted_can_come(g))
+    if (!rooted_can_come(g, c->bytes))
         return broadcast_noted(c);
     if (g->my != c->root)
         return rooted_take(g, c->root, c->signature, c->dest.mine, c->bytes, c->name);
-    rooted_give(g, c->signature, c->source.mine, c->bytes, c->name);
-    if (c->bytes && !c->spare_root && c->dest.mine != c->source.mine)
+    const gshmem_status_t status =
+        rooted_give(g, c->signature, c->source.mine, c->bytes, c->name);
+    if (!status && c->bytes && !c->spare_root && c->dest.mine != c->source.mine)
         gshmem_copy(c->dest.mine, c->source.mine, c->bytes);
-    return GSHMEM_OK;
+    return status;
 }
 
 gshmem_status_t collect_noted(struct call *c)

@@ -221,16 +221,17 @@ static bool other_asks(const struct group *g)
     return false;
 }
 
-/* Members on other nodes, by their slots. */
+/* Members on other nodes, by words of theirs. */
 static gshmem_status_t check_away(const struct wait *w, const struct group *g)
 {
+    const int awaited = group_awaited(g);
     unsigned char *table = other_asks(g) ? NULL : departures_ask(job, w->what);
     gshmem_status_t status = GSHMEM_OK;
 
     for (int i = 0; table && i < g->n && !status; i++) {
         int pe = g->pe[i];
         uint64_t word;
-        if (table[pe] && job->node->index_of[pe] < 0 &&
+        if (table[pe] && job->node->index_of[pe] < 0 && (awaited < 0 || i == awaited) &&
             departures_fetch(job, pe, group_word_offset(g), &word, sizeof word, w->what) ==
                 GSHMEM_OK &&
             group_cannot_come(g, word))
@@ -240,14 +241,24 @@ static gshmem_status_t check_away(const struct wait *w, const struct group *g)
     return status;
 }
 
-/* Asks the leader whose word this leader waits for. If it cannot be reached, the get makes it count
- * as lost, and the wait fails at its next look at its peers. Its word may have arrived before it
- * left. */
+/* The PE of another node that is waited for: the root of a rooted round, or the leader whose word
+ * this leader waits for; -1: none, or what it has sent is here. */
+static int awaited_away(const struct group *g)
+{
+    const int root = group_awaited(g);
+
+    if (root < 0)
+        return internode_awaited(g);
+    return job->node->index_of[g->pe[root]] >= 0 || rooted_has_come(g, root) ? -1 : g->pe[root];
+}
+
+/* Asks that PE. A get that fails makes it count as lost, and the wait fails at its next look at its
+ * peers. Its message may have arrived before it left. */
 static gshmem_status_t check_awaited(const struct wait *w, const struct group *g)
 {
-    const int pe = internode_awaited(g);
+    const int pe = awaited_away(g);
 
-    if (pe < 0 || !departures_has_gone(job, pe, w->what) || internode_awaited(g) != pe)
+    if (pe < 0 || !departures_has_gone(job, pe, w->what) || awaited_away(g) != pe)
         return GSHMEM_OK;
     return departures_fail(w->what, pe, LEFT_BY_FINALIZE);
 }

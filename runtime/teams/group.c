@@ -100,14 +100,12 @@ static bool has_no_arguments(uint32_t signature)
 
 __attribute__((cold)) gshmem_status_t group_explain_difference(struct group *g, uint32_t signature,
                                                                int i, uint32_t theirs,
-                                                               const char *call)
+                                                               uint32_t noted, const char *call)
 {
     if (signature == COLLECTIVE_REFUSED) /* that member has logged the reason */
         return GSHMEM_ERR_MISMATCH;
     if (theirs == GROUP_FINALIZE)
-        return job->waits->left(call, g->pe[i],
-                                g->sync[i] ? (uint64_t)group_left(g, i)
-                                           : (uint32_t)g->remote->signed_by(g, i)->value);
+        return job->waits->left(call, g->pe[i], g->sync[i] ? (uint64_t)group_left(g, i) : noted);
     if (signature == GROUP_FINALIZE) /* the other member logs it */
         return fail_silently(GSHMEM_ERR_MISMATCH, "%s: PE %d is still in %s", call, g->pe[i],
                              group_name_of(theirs));
@@ -131,8 +129,7 @@ __attribute__((cold)) gshmem_status_t group_explain_difference(struct group *g, 
 }
 
 /* All members have arrived with their words, and their slots stay until this one begins another
- * round. Logs which member this one differs from, or otherwise which member differs from this
- * one. */
+ * round. Logs which member differs from this one. */
 __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature,
                                                              const char *call)
 {
@@ -140,9 +137,9 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
         const struct note *note =
             g->internode ? g->remote->signed_by(g, i) : &g->sync[i]->note[g->full & 1];
         /* acquire: as in meet_flat; the word was stored before the member arrived */
-        uint64_t word = atomic_load_explicit(&note->word, memory_order_acquire);
-        if ((uint32_t)word != signature)
-            return group_explain_difference(g, signature, i, (uint32_t)word, call);
+        uint32_t theirs = (uint32_t)atomic_load_explicit(&note->word, memory_order_acquire);
+        if (theirs != signature)
+            return group_explain_difference(g, signature, i, theirs, (uint32_t)note->value, call);
     }
     return GSHMEM_ERR_MISMATCH;
 }
@@ -343,9 +340,9 @@ gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *ca
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    /* relaxed: published, with the rest of the slot, by the addition */
+    /* release: pairs with the acquire in internode_leader_has_ended; others need the addition */
     atomic_store_explicit(&g->sync[g->my]->note[g->full & 1].word, word_make(g, signature),
-                          memory_order_relaxed);
+                          memory_order_release);
     /* acq_rel: release pairs with the acquire of the last member to arrive, which passes all slots
      * on by its release of the generation */
     uint64_t sum =
@@ -381,6 +378,9 @@ gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *ca
             status = wait_step_on(&w, &central->generation, now, &central->sleepers);
             if (is_rooted_elsewhere(g, &w)) {
                 wait_end(&w);
+                /* relaxed: the counter is used again only after a later round of all */
+                if (g->outer.group)
+                    atomic_fetch_sub_explicit(arrivals, arrival, memory_order_relaxed);
                 return rooted_turn(g, signature, call);
             }
         }
@@ -435,6 +435,8 @@ int group_left(const struct group *g, int i)
 
 size_t group_word_offset(const struct group *g)
 {
+    if (group_awaited(g) >= 0)
+        return rooted_word_offset(g);
     return g->block + offsetof(struct team_sync, note) +
            (g->full & 1) * sizeof(struct note) + offsetof(struct note, word);
 }
@@ -450,10 +452,11 @@ bool group_has_come(const struct group *g, int i)
 }
 
 /* A member that has left has arrived at one more round of the job's own group, where it is alone,
- * and arrives at no later round of other groups. */
+ * and arrives at no later round of other groups. A root leaves the word of what it has brought. */
 bool group_cannot_come(const struct group *g, uint64_t word)
 {
-    if (g->team == GSHMEM_TEAM_WORLD) /* of an earlier number, where rooted rounds came since */
+    /* of an earlier number, where rooted rounds came since */
+    if (group_awaited(g) < 0 && g->team == GSHMEM_TEAM_WORLD)
         return (uint32_t)word == GROUP_FINALIZE &&
                (int32_t)((uint32_t)(word >> 32) - g->round) <= 0;
     return word >> 32 != g->round;

@@ -17,6 +17,8 @@
 struct group;
 struct internode;
 struct node;
+struct rooted_look;
+struct wait;
 
 /* What a round carries; `brought` of the group is the number of bytes of each. Rounds alternate
  * between the halves of an inbox, as they do between slots, and for the same reason (sync.h). */
@@ -37,6 +39,32 @@ struct group_remote {
     /* The group is broken, with that failure, which was logged. */
     gshmem_status_t (*break_off)(struct group *g, gshmem_status_t status, const char *call);
     void (*free)(struct internode *f);
+    /* rooted.h: whether the coming round can be rooted, with so many bytes, as far as this kind of
+     * group decides; where in root i's memory, or in that of this node's leader, more than
+     * ROOTED_BYTES of its data are; and what its members do beside others: when they arrive, when
+     * the root has brought data, and in a long wait for a root. */
+    bool (*can_be_rooted)(const struct group *g, size_t bytes);
+    char *(*rooted_data)(const struct group *g, int i);
+    void (*arrive)(struct group *g, uint32_t signature);
+    gshmem_status_t (*give)(struct group *g, uint64_t word, const void *data, size_t bytes,
+                            const char *call);
+    gshmem_status_t (*look)(struct group *g, int root, struct rooted_look *l, const char *call);
+};
+
+/* What a member knows that waits for a root in a group on several nodes. */
+struct rooted_look {
+    uint64_t mine;    /* the word that it waits for */
+    uint64_t found;   /* the root's word of this round, where that is another one; 0: not known */
+    uint64_t next_ns; /* how long it waits until it asks the root, the next time */
+    const struct wait *wait;
+};
+
+/* Of the members of one node, whose rounds are parts of the rounds of a group on several nodes. */
+struct outer {
+    const struct group *group; /* that group; NULL: this is no such part */
+    uint32_t round; /* its number there, */
+    bool entering;  /* while the members enter it, and some may be in a rooted round instead: */
+    bool turned;    /* they were (internode_rooted.c) */
 };
 
 struct group {
@@ -59,6 +87,8 @@ struct group {
                                              NULL */
     const struct node *node;       /* the job's */
     const struct group_remote *remote; /* the same: its functions */
+    struct outer outer;
+    int leader; /* if members are on several nodes: the first one on this node */
     size_t brought; /* bytes of a slot's data that the coming round's readers need; internode groups
                        need to know it before the slot is filled in */
     gshmem_team_t team;       /* for reports */
@@ -190,9 +220,10 @@ gshmem_status_t group_check(struct group *g, const char *call);
 /* After a round: logs which member's signature this one's differs from; returns
  * GSHMEM_ERR_MISMATCH. */
 gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature, const char *call);
-/* The same where it is known that member i differs, and has that signature. */
+/* The same where it is known that member i differs, and has that signature; noted: the value of its
+ * slot, if it is on another node, or 0. */
 gshmem_status_t group_explain_difference(struct group *g, uint32_t signature, int i,
-                                         uint32_t theirs, const char *call);
+                                         uint32_t theirs, uint32_t noted, const char *call);
 
 /* ---- rooted.c: what a full round has to know of rooted ones ---- */
 
@@ -212,6 +243,8 @@ bool rooted_instead(const struct group *g);
 gshmem_status_t rooted_turn(struct group *g, uint32_t signature, const char *call);
 /* Whether the root of the rooted round that is under way has brought its data. */
 bool rooted_has_come(const struct group *g, int root);
+/* The offset, in a root's system memory, of the word that it writes in the latest round. */
+size_t rooted_word_offset(const struct group *g);
 
 /* ---- Ends ---- */
 
@@ -222,8 +255,8 @@ gshmem_status_t group_farewell(struct group *g, const char *call);
 /* Whether member i of the job's group, which is on this node, has reached COLLECTIVE_FINALIZE: the
  * value in its slot, or 0. */
 int group_left(const struct group *g, int i);
-/* The offset, in a member's system memory, of the word of its slot in this group's latest round;
- * and the word of a member on this node. */
+/* The offset, in a member's system memory, of the word of its slot in this group's latest round, or
+ * of what it brings as its root; and the word of the slot of a member on this node. */
 size_t group_word_offset(const struct group *g);
 uint64_t group_word(const struct group *g, int i);
 /* The member whose data a rooted round waits for; -1: all are waited for. For other threads. */

@@ -51,13 +51,13 @@ static bool internode_fits(const struct group *g, const struct load *l)
     return most && l->bytes <= most;
 }
 
-/* Member i's slot, not in an inbox. */
-static struct note *internode_slot(const struct group *g, int i, uint32_t round)
+/* Member i's slot, not in an inbox; full: the number of the full round. */
+static struct note *internode_slot(const struct group *g, int i, uint32_t full)
 {
-    return g->internode->away[i] ? internode_fetched(g, i) : &g->sync[i]->note[round & 1];
+    return g->internode->away[i] ? internode_fetched(g, i) : &g->sync[i]->note[full & 1];
 }
 
-static struct note *note_of(const struct group *g, int i, uint32_t round, const struct load *l)
+static struct note *note_of(const struct group *g, int i, uint32_t full, const struct load *l)
 {
     const struct internode *f = g->internode;
     size_t place = l->kind == PAYLOAD_ONE ? 0 : (size_t)f->place[i];
@@ -65,8 +65,8 @@ static struct note *note_of(const struct group *g, int i, uint32_t round, const 
     const size_t each = internode_whole_lines(internode_note_bytes(l->bytes));
 
     if (!internode_fits(g, l))
-        return internode_slot(g, i, round);
-    return (struct note *)(void *)(f->inbox[round & 1] + place * each);
+        return internode_slot(g, i, full);
+    return (struct note *)(void *)(f->inbox[full & 1] + place * each);
 }
 
 static struct load coming(const struct group *g)
@@ -81,29 +81,29 @@ struct note *internode_note(const struct group *g)
 {
     struct load l = coming(g);
 
-    return note_of(g, g->my, g->round + 1, &l);
+    return note_of(g, g->my, g->full + 1, &l);
 }
 
 const struct note *internode_signed(const struct group *g, int i)
 {
-    return internode_slot(g, i, g->round);
+    return internode_slot(g, i, g->full);
 }
 
 const struct note *internode_read(const struct group *g, int i)
 {
-    return note_of(g, i, g->round, &g->internode->last);
+    return note_of(g, i, g->full, &g->internode->last);
 }
 
 char *internode_part(const struct group *g, int h)
 {
-    return g->internode->inbox[(g->round + 1) & 1] + (size_t)h * internode_whole_lines(g->brought);
+    return g->internode->inbox[(g->full + 1) & 1] + (size_t)h * internode_whole_lines(g->brought);
 }
 
 const char *internode_part_read(const struct group *g, int h)
 {
     const size_t each = internode_whole_lines(g->internode->last.bytes);
 
-    return g->internode->inbox[g->round & 1] + (size_t)h * each;
+    return g->internode->inbox[g->full & 1] + (size_t)h * each;
 }
 
 /* Of PAYLOAD_PAIRS: where node `from`'s data for node `to` begins in the inbox of either, in
@@ -132,12 +132,12 @@ static size_t pair_of(const struct group *g, int from, int to, bool out)
 
 char *internode_out(const struct group *g, int i)
 {
-    return g->internode->inbox[(g->round + 1) & 1] + pair_of(g, g->my, i, true) * g->brought;
+    return g->internode->inbox[(g->full + 1) & 1] + pair_of(g, g->my, i, true) * g->brought;
 }
 
 const char *internode_in(const struct group *g, int i)
 {
-    return g->internode->inbox[g->round & 1] + INBOX_BYTES / 2 +
+    return g->internode->inbox[g->full & 1] + INBOX_BYTES / 2 +
            pair_of(g, i, g->my, false) * g->internode->last.bytes;
 }
 
@@ -153,12 +153,12 @@ struct piece {
     size_t from, to, bytes;
 };
 
-/* Sends the word that announces that this node has arrived, behind a part of the payload; flags:
- * how it may be sent. */
-static gshmem_status_t internode_tell(struct group *g, int leader, int step, uint64_t word,
-                                      struct piece p, unsigned flags, const char *call)
+/* Sends the word that announces that this node has arrived, behind a part of the payload. parity:
+ * of the full round; flags: how it may be sent. */
+static gshmem_status_t internode_tell(struct group *g, int leader, int step, size_t parity,
+                                      uint64_t word, struct piece p, unsigned flags,
+                                      const char *call)
 {
-    size_t parity = word >> 32 & 1; /* of the round */
     uint64_t offset =
         block_offset(g, offsetof(struct team_sync, step) +
                             (size_t)step * sizeof g->sync[0]->step[0] + parity * 8);
@@ -181,7 +181,7 @@ static gshmem_status_t internode_tell(struct group *g, int leader, int step, uin
 
 static gshmem_status_t give(struct group *g, int leader, struct piece p, const char *call)
 {
-    unsigned int parity = g->round & 1;
+    unsigned int parity = g->full & 1;
     struct transport_request put = {
         .kind = TRANSPORT_PUT,
         .flags = TRANSPORT_UNASKED,
@@ -228,11 +228,12 @@ static gshmem_status_t tell_of_hosts(struct group *g, int to, int step, uint64_t
     gshmem_status_t status = GSHMEM_OK;
 
     if (!carries || f->last.kind == PAYLOAD_PAIRS)
-        return internode_tell(g, to, step, word, none, TRANSPORT_UNORDERED, call);
+        return internode_tell(g, to, step, g->full & 1, word, none, TRANSPORT_UNORDERED, call);
     if (around)
         status = give(g, to, payload_of(g, f->hosts - around, around), call);
     return status ? status
-                  : internode_tell(g, to, step, word, payload_of(g, first + around, count - around),
+                  : internode_tell(g, to, step, g->full & 1, word,
+                                   payload_of(g, first + around, count - around),
                                    around ? 0 : TRANSPORT_UNORDERED, call);
 }
 
@@ -248,7 +249,7 @@ bool internode_has_sent(const struct group *g)
 gshmem_status_t internode_break_off(struct group *g, gshmem_status_t status, const char *call)
 {
     struct internode *f = g->internode;
-    const uint32_t rounds = group_under_way(g) ? 2 : 1;
+    const uint32_t rounds = group_under_way(g) && group_awaited(g) < 0 ? 2 : 1; /* full ones */
     const uint32_t word =
         (uint32_t)status << BROKEN_BITS | BROKEN | (f->differed ? BROKEN_DIFFERED : 0);
     char why[256];
@@ -259,9 +260,9 @@ gshmem_status_t internode_break_off(struct group *g, gshmem_status_t status, con
          step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         for (uint32_t i = 0; i < rounds && !network_lost(job->network, g->pe[to]); i++)
-            internode_tell(g, to, step, (uint64_t)(g->round + 1 - i) << 32 | word,
-                           (struct piece){0, 0, 0}, TRANSPORT_UNORDERED,
-                           call); /* or the PE itself has gone */
+            internode_tell(g, to, step, (g->full + 1 - i) & 1,
+                           (uint64_t)(g->round + 1 - i) << 32 | word, (struct piece){0, 0, 0},
+                           TRANSPORT_UNORDERED, call); /* or the PE itself has gone */
     }
     return fail_silently(status, "%s", why);
 }
@@ -298,7 +299,8 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *received, bool ca
                                     const char *call)
 {
     struct internode *f = g->internode;
-    struct leaders_round r = {.received = received, .carries = carries};
+    struct leaders_round r = {
+        .received = received, .carries = carries, .asked_after = ROOTED_ASK_NS};
     struct piece pairs = {0, 0, 0};
     gshmem_status_t status = GSHMEM_OK;
 
@@ -311,7 +313,8 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *received, bool ca
         uint64_t word = (uint64_t)g->round << 32 | *received;
 
         status = network_lost(job->network, g->pe[to]) ? GSHMEM_OK /* it needs no word */
-                 : pairs.bytes ? internode_tell(g, to, step, word, pairs, TRANSPORT_UNORDERED, call)
+                 : pairs.bytes ? internode_tell(g, to, step, g->full & 1, word, pairs,
+                                                TRANSPORT_UNORDERED, call)
                              : tell_of_hosts(g, to, step, word, count, carries, call);
         if (status && network_lost(job->network, g->pe[to]))
             status = GSHMEM_OK;
@@ -353,6 +356,21 @@ static gshmem_status_t meet_local(struct group *g, uint32_t signature, const cha
                                       : GSHMEM_OK;
 }
 
+/* The members of this node enter that round. */
+static gshmem_status_t internode_enter(struct group *g, uint32_t round, uint32_t signature,
+                                       const char *call)
+{
+    struct outer *outer = &g->internode->local->outer;
+
+    outer->round = round;
+    /* a PE that leaves waits for the others, whatever they call: departures.c */
+    outer->entering = rooted_is_allowed(round) && signature != GROUP_FINALIZE;
+    outer->turned = false;
+    const gshmem_status_t status = meet_local(g, signature, call);
+    outer->entering = false;
+    return status;
+}
+
 /* All local members have arrived: their leader exchanges words with the other nodes, and passes the
  * result on. */
 static gshmem_status_t ask_others(struct group *g, uint32_t *received, bool carries,
@@ -367,7 +385,8 @@ static gshmem_status_t ask_others(struct group *g, uint32_t *received, bool carr
         status = meet_leaders(g, received, carries, call);
         group_note(local)->value = (uint64_t)status << 32 | *received;
     }
-    if ((met = group_meet(local, signature_make(COLLECTIVE_SYNC, 0), call)))
+    met = group_meet(local, signature_make(COLLECTIVE_SYNC, 0), call);
+    if (met && !internode_leader_has_ended(g, met, call))
         return met;
     uint64_t answer = group_read(local, 0)->value;
     *received = (uint32_t)answer;
@@ -381,9 +400,9 @@ static gshmem_status_t ask_others(struct group *g, uint32_t *received, bool carr
 /* Publishes this member's signature for members of other nodes that want to know which member
  * differs. release: a member that fetches this slot does so after it was notified, in the end by a
  * later store of this node, that this PE has arrived. */
-static void show_signature(struct group *g, uint32_t round, uint32_t signature)
+static void show_signature(struct group *g, uint32_t full, uint32_t round, uint32_t signature)
 {
-    atomic_store_explicit(&g->sync[g->my]->note[round & 1].word, (uint64_t)round << 32 | signature,
+    atomic_store_explicit(&g->sync[g->my]->note[full & 1].word, (uint64_t)round << 32 | signature,
                           memory_order_release);
 }
 
@@ -395,41 +414,54 @@ static gshmem_status_t meet_hosts(struct group *g, uint32_t signature, gshmem_st
     uint32_t received = signature;
     gshmem_status_t status;
 
+    if (g->internode->local->outer.turned)
+        return internode_turn(g, signature, call);
     if (local && local != GSHMEM_ERR_MISMATCH)
         return internode_break_off(g, local, call);
     if (local)
         received = MIXED;
-    if ((status = ask_others(g, &received, carries && !local, call)))
+    status = ask_others(g, &received, carries && !local, call);
+    if (status == GSHMEM_ERR_MISMATCH)
+        return internode_turn(g, signature, call);
+    if (status)
         return internode_break_off(g, status, call);
-    if (local) {
-        g->internode->differed = true;
-        return local; /* the mismatch has been explained */
-    }
-    g->internode->differed = received != signature;
-    if (received == signature && (!wanted || carries))
+    g->internode->differed = local || received != signature;
+    if (!g->internode->differed && (!wanted || carries)) {
+        g->internode->gave = false;
         return GSHMEM_OK;
+    }
+    /* Where members differ, what a root has sent may be on its way to members that do not wait for
+     * it. It has arrived before this member begins another round. */
+    const bool gave = g->internode->gave;
+    g->internode->gave = false;
+    if (gave && g->internode->differed && (status = network_quiet(&g->internode->pending, call)))
+        return internode_break_off(g, status, call);
+    if (local)
+        return local; /* the mismatch has been explained */
     const struct load *last = &g->internode->last;
+    const bool one = last->kind == PAYLOAD_ONE && received == signature;
     const size_t bytes = received == signature ? last->bytes : 0; /* 0: the words alone */
-    if ((status = internode_fetch(g, last->kind == PAYLOAD_ONE && bytes, last->from, bytes, call)))
+    if ((status = internode_fetch(g, one, last->from, bytes, call)))
         return internode_break_off(g, status, call);
     return received == signature ? GSHMEM_OK : group_explain_mismatch(g, signature, call);
 }
 
 gshmem_status_t internode_meet(struct group *g, uint32_t signature, const char *call)
 {
-    show_signature(g, g->round, signature);
-    return meet_hosts(g, signature, meet_local(g, signature, call), call);
+    show_signature(g, g->full, g->round, signature);
+    return meet_hosts(g, signature, internode_enter(g, g->round, signature, call), call);
 }
 
 gshmem_status_t internode_enter_neighbours(struct group *g, uint32_t signature, const char *call)
 {
     gshmem_status_t local;
 
-    show_signature(g, g->round + 1, signature);
-    local = meet_local(g, signature, call);
+    show_signature(g, g->full + 1, g->round + 1, signature);
+    local = internode_enter(g, g->round + 1, signature, call);
     if (!local)
         return GSHMEM_OK;
     group_begin_round(g, call);
+    signature = group_sign(g, signature);
     return group_end_round(g, meet_hosts(g, signature, local, call));
 }
 

@@ -27,7 +27,8 @@ struct internode;
 /* Makes g internode if its members are not all on this node. False: out of memory. */
 bool internode_prepare(struct group *g, const struct job *j);
 
-/* The bytes in each PE's system memory, behind the blocks of all teams, for inboxes. */
+/* The bytes in each PE's system memory, behind the blocks of all teams, for inboxes and what roots
+ * bring. */
 size_t internode_system_bytes(void);
 /* Gives g and its inner group their blocks; `slot` is the team's. */
 void internode_install(struct group *g, const struct job *j, int slot);

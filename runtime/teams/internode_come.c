@@ -3,7 +3,8 @@
  * All nodes may have come to the round nevertheless. The words of leaders say that their nodes have
  * come, and the slots of members that they have. Both are in memory of others, and are fetched from
  * those that live. If all have come, each leader that lives ends the round, or breaks the group
- * off, so that a wait for its word ends. */
+ * off, so that a wait for its word ends. Members of a node of which one has failed wait for what
+ * their leader hears. */
 #include <stddef.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static bool come_look_at_words(const struct group *g, int h, uint32_t *received,
 
     for (int step = 0, distance = 1; distance < f->hosts && !come; step++, distance *= 2) {
         const size_t at = offsetof(struct team_sync, step) +
-                          (size_t)step * sizeof g->sync[0]->step[0] + (g->round & 1) * sizeof word;
+                          (size_t)step * sizeof g->sync[0]->step[0] + (g->full & 1) * sizeof word;
         come = come_fetch(g, f->leader[(h + distance) % f->hosts], at, &word, sizeof word, call) &&
                come_take(g, word, received);
     }
@@ -64,7 +65,7 @@ static bool come_look_at_words(const struct group *g, int h, uint32_t *received,
 /* Of a node whose members live: their slots. */
 static bool come_look_at_members(const struct group *g, int h, uint32_t *received, const char *call)
 {
-    const size_t at = offsetof(struct team_sync, note) + (g->round & 1) * sizeof(struct note);
+    const size_t at = offsetof(struct team_sync, note) + (g->full & 1) * sizeof(struct note);
     bool come = true;
     uint64_t word;
 
@@ -84,9 +85,10 @@ static bool come_all_live(const struct group *g, int h)
     return live;
 }
 
-/* Whether all nodes have come to the round that is under way, as far as can be found out. Nodes
- * with failed members first: they are few, and mostly have not come. *received: this node's
- * signature, or MIXED; becomes MIXED where a node's differs. */
+/* Whether all nodes have come to the round that is under way, as far as can be found out. This one
+ * has, or its leader would not send words. Nodes with failed members first: they are few, and
+ * mostly have not come. *received: this node's signature, or MIXED; becomes MIXED where a node's
+ * differs. */
 static bool internode_all_have_come(const struct group *g, uint32_t *received, const char *call)
 {
     const struct internode *f = g->internode;
@@ -94,7 +96,7 @@ static bool internode_all_have_come(const struct group *g, uint32_t *received, c
     bool all = true;
 
     for (int h = 0; h < f->hosts && all; h++)
-        all = come_all_live(g, h) || come_look_at_words(g, h, &said, call);
+        all = h == f->my_host || come_all_live(g, h) || come_look_at_words(g, h, &said, call);
     for (int h = 0; h < f->hosts && all; h++)
         all = h == f->my_host || !come_all_live(g, h) || come_look_at_members(g, h, &said, call);
     if (all)
@@ -122,7 +124,7 @@ gshmem_status_t internode_receive(struct group *g, int step, int distance, struc
                                   const char *call)
 {
     struct internode *f = g->internode;
-    _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[g->round & 1];
+    _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[g->full & 1];
     gshmem_status_t status = GSHMEM_OK;
     const int awaited = f->leader[(f->my_host + f->hosts - distance) % f->hosts];
     uint64_t word;
@@ -143,9 +145,13 @@ gshmem_status_t internode_receive(struct group *g, int step, int distance, struc
         }
         status = wait_slowly(&r->w); /* no PE of this node can end the wait: make progress from the
                                     start */
+        if (!status && wait_has_taken(&r->w, r->asked_after) &&
+            internode_is_rooted_elsewhere(g, r, call))
+            return GSHMEM_ERR_MISMATCH;
     }
-    /* The sender has broken off the next round, over its word of this one, which it has ended. */
-    if (internode_is_broken(word) && (uint32_t)(word >> 32) == g->round + 2 && !r->carries) {
+    /* The sender has broken off a later round, over its word of this one, which it has ended. */
+    if (internode_is_broken(word) && (int32_t)((uint32_t)(word >> 32) - g->round) > 0 &&
+        !r->carries) {
         if ((uint32_t)word & BROKEN_DIFFERED)
             *r->received = MIXED;
         r->known = true;
@@ -158,4 +164,28 @@ gshmem_status_t internode_receive(struct group *g, int step, int distance, struc
     if ((uint32_t)word != *r->received)
         *r->received = MIXED;
     return GSHMEM_OK;
+}
+
+/* In the second meeting of a node's members one of them has failed. All had come to the round, and
+ * it ends as the leader says. Its slot says so once it has heard from the other nodes. */
+bool internode_leader_has_ended(const struct group *g, gshmem_status_t met, const char *call)
+{
+    const struct group *local = g->internode->local;
+    const struct note *leader = group_read(local, 0);
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+    bool ended;
+
+    if (met != GSHMEM_ERR_PEER_DEAD)
+        return false;
+    wait_begin(&w, call, g->team);
+    w.only = local->pe[0];
+    /* acquire: pairs with the release with which the leader has stored the word, behind the
+     * value. A failure is followed by one more poll. */
+    while (!(ended = atomic_load_explicit(&leader->word, memory_order_acquire) >> 32 ==
+                     local->round) &&
+           !status)
+        status = wait_step(&w);
+    wait_end(&w);
+    return ended;
 }

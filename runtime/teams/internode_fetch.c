@@ -53,7 +53,7 @@ static gshmem_status_t fetched_make_room(struct internode *f, size_t slots, cons
 
 gshmem_status_t internode_fetch(struct group *g, bool one, int from, size_t bytes, const char *call)
 {
-    const size_t at = offsetof(struct team_sync, note) + (g->round & 1) * sizeof(struct note);
+    const size_t at = offsetof(struct team_sync, note) + (g->full & 1) * sizeof(struct note);
     struct internode *f = g->internode;
 
     if (one && !f->away[from])

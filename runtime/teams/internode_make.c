@@ -87,6 +87,11 @@ static const struct group_remote remote_functions = {
     .is_away = internode_is_away,
     .break_off = internode_break_off,
     .free = internode_free,
+    .can_be_rooted = internode_can_be_rooted,
+    .rooted_data = internode_rooted_data,
+    .arrive = internode_arrive_rooted,
+    .give = internode_give_rooted,
+    .look = internode_look_rooted,
 };
 
 bool internode_prepare(struct group *g, const struct job *j)
@@ -124,12 +129,15 @@ bool internode_prepare(struct group *g, const struct job *j)
     f->local = group_create(n_local, my_place(f, j, n_local), f->local_pe,
                             j->node->oversubscribed ? node_cpus(j->node) : 0);
     g->meet = internode_meet;
+    g->leader = f->local_member[0];
+    if (f->local)
+        f->local->outer.group = g;
     return f->local != NULL;
 }
 
 size_t internode_system_bytes(void)
 {
-    return (size_t)2 * INBOX_TEAMS * INBOX_BYTES;
+    return (size_t)INBOX_TEAMS * (2 * INBOX_BYTES + (ROOTED_EVERY - 1) * ROOTED_ROOM);
 }
 
 void internode_install(struct group *g, const struct job *j, int slot)
@@ -177,7 +185,7 @@ int internode_awaited(const struct group *g)
         return -1;
     const unsigned int distance = (unsigned int)(f->my_host + f->hosts - f->node[member]);
     const int step = __builtin_ctz(distance % (unsigned int)f->hosts);
-    uint64_t word = atomic_load_explicit(&g->sync[g->my]->step[step].word[g->round & 1],
+    uint64_t word = atomic_load_explicit(&g->sync[g->my]->step[step].word[g->full & 1],
                                          memory_order_relaxed);
 
     return word >> 32 == g->round || internode_is_broken(word) ? -1 : g->pe[member];

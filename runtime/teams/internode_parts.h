@@ -1,6 +1,6 @@
 /* What the parts of rounds between nodes share: internode_make.c (what a group has for them),
- * internode.c (the rounds), internode_fetch.c (slots whose data did not come along), and
- * internode_come.c (a round in which a member fails). */
+ * internode.c (the rounds), internode_fetch.c (slots whose data did not come along),
+ * internode_rooted.c (rooted rounds), and internode_come.c (a round in which a member fails). */
 #ifndef GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
 #define GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
 
@@ -24,6 +24,8 @@ enum { MIXED = 2, BROKEN = 4, BROKEN_BITS = 3, BROKEN_STATUS = 0xffff };
 enum {
     INBOX_TEAMS = 9,         /* teams in the first slots have an inbox */
     INBOX_BYTES = 1024 * 1024, /* an inbox has two halves of that size */
+    ROOTED_NODES = 16,         /* with more, a root does not send to each of them */
+    ROOTED_ROOM = 4 * 1024,    /* for the data of a rooted round of a team that has an inbox */
 };
 
 struct context;
@@ -54,7 +56,8 @@ struct internode {
         size_t each, room;    /* bytes of a slot, and of all that there is room for */
         bool one;             /* only one slot was fetched, to the beginning */
     } fetched;
-    bool differed;            /* in the last round that has ended, members did */
+    bool differed;            /* in the last full round that has ended, members did */
+    bool gave;                /* since then this member was the root of a rooted one */
     struct pending pending;   /* requests in flight of rounds */
     struct context *context;  /* the context of the puts and gets of collectives */
     struct pending moving;    /* its requests in flight */
@@ -92,18 +95,52 @@ struct leaders_round {
     bool all_come; /* a member has failed, and all nodes had come: words are waited for as long as
                       their senders live, */
     bool known;    /* and are not any more where one has failed: what they would say is known */
+    uint64_t asked_after; /* ns: how long it waits until it asks for rooted rounds */
     struct wait w;
 };
 
-/* Receives the word of that step from the node `distance` before this one. */
+/* Receives the word of that step from the node `distance` before this one. GSHMEM_ERR_MISMATCH:
+ * members of other nodes are in a rooted round instead. */
 gshmem_status_t internode_receive(struct group *g, int step, int distance, struct leaders_round *r,
                                   const char *call);
+
+/* In the second part of a round, in which a node's members hear from their leader, their meeting
+ * has failed with that status. Whether the leader has said how the round ends. */
+bool internode_leader_has_ended(const struct group *g, gshmem_status_t met, const char *call);
+
+/* ---- internode_rooted.c ---- */
+
+/* The functions of struct group_remote. */
+bool internode_can_be_rooted(const struct group *g, size_t bytes);
+char *internode_rooted_data(const struct group *g, int i);
+void internode_arrive_rooted(struct group *g, uint32_t signature);
+gshmem_status_t internode_give_rooted(struct group *g, uint64_t word, const void *data,
+                                      size_t bytes, const char *call);
+gshmem_status_t internode_look_rooted(struct group *g, int root, struct rooted_look *l,
+                                      const char *call);
+/* For a leader that has waited for long in a full round: whether members of other nodes have
+ * arrived at a rooted round of that number. */
+bool internode_is_rooted_elsewhere(const struct group *g, struct leaders_round *r,
+                                   const char *call);
+/* How long a wait is, in ns, before another node is asked for the first time. */
+enum { ROOTED_ASK_NS = 20 * 1000 * 1000 };
+/* Then the full round, whose signature that is, ends as a rooted one on each member. Logs what
+ * others have called; returns GSHMEM_ERR_MISMATCH. */
+gshmem_status_t internode_turn(struct group *g, uint32_t signature, const char *call);
 
 /* Offsets in a PE's system memory; both are the same on all PEs. */
 static inline uint64_t internode_inbox_offset(int slot, unsigned int parity)
 {
     return 2 * (uint64_t)TEAM_RANGE * sizeof(struct team_sync) +
            ((uint64_t)slot * 2 + parity) * INBOX_BYTES;
+}
+
+static inline uint64_t internode_rooted_offset(int slot, uint32_t round)
+{
+    const uint64_t number = (round & (ROOTED_EVERY - 1)) - 1;
+
+    return internode_inbox_offset(INBOX_TEAMS, 0) +
+           ((uint64_t)slot * (ROOTED_EVERY - 1) + number) * ROOTED_ROOM;
 }
 
 #endif

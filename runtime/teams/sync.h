@@ -42,11 +42,14 @@ struct note {
 
 /* What the root of a rooted round brings (rooted.h). There is one for each round of which
  * ROOTED_EVERY is no factor. Those rounds are full, so that all members have read what is
- * overwritten after them. tests/model/rooted.pml is a model of this. */
+ * overwritten after them. tests/model/rooted.pml is a model of this. Between nodes the slots of a
+ * leader receive what roots of other nodes bring to its node (tests/model/rooted_nodes.pml). */
 struct root_slot {
     _Alignas(SYNC_LINE) _Atomic uint64_t word; /* round << 32 | signature; written last */
     char data[ROOTED_BYTES];
 };
+
+static_assert(offsetof(struct root_slot, word) == 0, "its offset is that of the word");
 
 enum {
     SYNC_UNUSED = SYNC_BLOCK - 2 * (int)sizeof(struct note) -
@@ -65,15 +68,15 @@ struct team_sync {
     _Atomic uint32_t sleepers;
 
     /* The rooted rounds that this member has arrived at, and its signatures: round << 32 |
-     * signature. */
+     * signature. Between nodes: a leader's has those of all members of its node. */
     _Alignas(SYNC_LINE) _Atomic uint64_t rooted[ROOTED_EVERY];
     struct root_slot root[ROOTED_EVERY - 1];
 
     /* How many members have said that they will not access this block again. */
     _Alignas(SYNC_LINE) _Atomic uint32_t farewells;
 
-    /* Dissemination: the word of the member 2^step before this one, by parity of the full rounds
-     * (between leaders: of the rounds). */
+    /* Dissemination: the word of the member 2^step before this one, by parity of the full
+     * rounds. */
     struct {
         _Alignas(SYNC_LINE) _Atomic uint64_t word[2];
     } step[SYNC_STEPS];

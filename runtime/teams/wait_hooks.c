@@ -56,8 +56,13 @@ static void wait_hooks_peers(const struct wait *w, struct where_wait *record)
     if (!t || !t->group)
         return;
     const struct group *g = t->group;
+    const int awaited = group_awaited(g);
     record->kind = WHERE_COLLECTIVE;
     record->team = t->id;
+    if (g->internode && awaited >= 0) {
+        wait_show_peer(record, g->pe[awaited]);
+        return;
+    }
     wait_hooks_show_missing(g->internode ? internode_neighbours(g) : g, record);
     const bool all_are_here = record->peers == 0;
     for (int i = 0; g->internode && all_are_here && i < g->n; i++) {

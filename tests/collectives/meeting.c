@@ -66,12 +66,12 @@ static void run_rooted(struct member *m, uint32_t r, int odd_one, bool *doubt)
     gshmem_status_t status = GSHMEM_OK, due = GSHMEM_OK;
 
     come_late(r, g->my);
-    CHECK(rooted_can_come(g));
+    CHECK(rooted_can_come(g, sizeof data));
     if (differ && odd_one == g->my) {
         status = group_meet(g, signature_make(COLLECTIVE_SYNC, 0), "meeting");
         due = GSHMEM_ERR_MISMATCH;
     } else if (g->my == root) {
-        rooted_give(g, signature, data, sizeof data, "meeting");
+        status = rooted_give(g, signature, data, sizeof data, "meeting");
     } else {
         status = rooted_take(g, root, signature, got, sizeof got, "meeting");
         due = differ && odd_one == root ? GSHMEM_ERR_MISMATCH : GSHMEM_OK;

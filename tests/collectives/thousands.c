@@ -303,6 +303,26 @@ static int64_t bytes_allocated(void)
 
 /* Teams between nodes, beyond those that have inboxes: once each has had small collectives, what it keeps for
  * them is a cache line for each member on another node. */
+/* Of a broadcast a team without an inbox fetches the root's slot, and no other: it keeps room for
+ * one until the next round. */
+static void try_one_slot(int first, int end)
+{
+    enum { BYTES = 2048, ROOM = 256 };
+    const int64_t before = bytes_allocated();
+
+    for (int i = first; i < end; i++) {
+        for (size_t k = 0; k < BYTES / sizeof *source; k++)
+            source[k] = value(i, me, k);
+        CHECK_OK(gshmem_broadcastmem(team[i], dest, source, BYTES, 0));
+        const int root = gshmem_team_translate_pe(team[i], 0, GSHMEM_TEAM_WORLD);
+        for (size_t k = 0; k < BYTES / sizeof *source; k++)
+            CHECK_EQ(dest[k], value(i, root, k));
+    }
+    const int64_t more = (bytes_allocated() - before) / (end - first);
+    if (more > BYTES + ROOM)
+        CHECK_FAIL("a broadcast of %d B keeps %lld B", BYTES, (long long)more);
+}
+
 static void try_remote(void)
 {
     enum { TEAMS = 500, LINE = 64, ROOM = 128 }; /* ROOM: for what the C library needs itself */
@@ -322,6 +342,7 @@ static void try_remote(void)
     if (more > away * LINE + ROOM)
         CHECK_FAIL("collectives of a team with %lld remote members keep %lld B", (long long)away, (long long)more);
     printf("collectives of a team with %lld remote members keep %lld B\n", (long long)away, (long long)more);
+    try_one_slot(TEAMS / 2, TEAMS);
     /* larger ones are right, and keep nothing more */
     for (int i = TEAMS / 2; i < TEAMS; i++)
         try_team(i, i % 2 ? SMALL : LARGE);
