@@ -18,7 +18,7 @@ enum {
     GIVE_BACK_MIN = HEAP_HUGE_PAGE, /* a smaller range is not worth the system call and the later
                                        page faults, and alignment may have skipped as much in front
                                        of an object */
-    DUMP_MAX = 64 << 20      /* of the heap that goes into a core dump */
+    DUMP_MAX = 64 << 20             /* of the heap that goes into a core dump */
 };
 
 /* Once the heap grows beyond its first huge page; small jobs are better off with small pages. */

@@ -80,7 +80,8 @@ static void alignments(void)
         CHECK_OK(gshmem_free(objects[i]));
     /* Beyond a huge page, for objects of less, and of more than that. */
     for (size_t alignment = (size_t)4 << 20; alignment <= (size_t)16 << 20; alignment *= 2) {
-        void *small = gshmem_align(alignment, 100), *large = gshmem_align(alignment, (size_t)3 << 20);
+        void *small = gshmem_align(alignment, 100),
+             *large = gshmem_align(alignment, (size_t)3 << 20);
         CHECK(small && (uintptr_t)small % alignment == 0);
         CHECK(large && (uintptr_t)large % alignment == 0);
         CHECK_OK(gshmem_free(small));
