@@ -1,14 +1,14 @@
 /* Copies of more than a few cache lines, between objects that are mapped here.
  *
- * On AMD's processors with 512-bit moves these are faster than libc's memcpy below 2 KiB. From there
- * on a string move (rep movsb) with dest at the beginning of a line is: it takes time to begin, but
- * does not wait for the old contents of dest, and a put goes where another PE reads. On Zen 3, moves
- * of 256 bits that ask for dest's lines ahead are faster from 8 KiB to 1 MiB. Other processors use
- * their libc's memcpy, except for the last eight bytes (gshmem_copy says why).
+ * On AMD's processors with 512-bit moves these are faster than libc's memcpy below 2 KiB. From
+ * there on a string move (rep movsb) with dest at the beginning of a line is: it takes time to
+ * begin, but does not wait for the old contents of dest, and a put goes where another PE reads. On
+ * Zen 3, moves of 256 bits that ask for dest's lines ahead are faster from 8 KiB to 1 MiB. Other
+ * processors use their libc's memcpy, except for the last eight bytes (gshmem_copy says why).
  *
- * Stores that bypass the caches are used where all dests together do not fit into the last cache; on
- * Intel's processors from a fifth of it on. On Zen 3 also for single copies from a third of it on.
- * docs/decisions/0008 and 0042 have the figures. */
+ * Stores that bypass the caches are used where all dests together do not fit into the last cache;
+ * on Intel's processors from a fifth of it on. On Zen 3 also for single copies from a third of it
+ * on. docs/decisions/0008 and 0042 have the figures. */
 #include <stdbool.h>
 #include <string.h>
 
