@@ -1,11 +1,14 @@
 /* Copies of more than a few cache lines, between objects that are mapped here.
  *
- * On AMD's processors wide moves are faster than libc's memcpy below 2 KiB. From there on a string
- * move (rep movsb) with dest at the beginning of a line is: it takes time to begin, but does not
- * wait for the old contents of dest, and a put goes where another PE reads. Other processors use
- * their libc's memcpy, except for the last eight bytes (gshmem_copy says why). Stores that bypass
- * the caches are used where all dests together do not fit into the last cache; on Intel's
- * processors from a fifth of it on. docs/decisions/0008 has the figures. */
+ * On AMD's processors with 512-bit moves these are faster than libc's memcpy below 2 KiB. From
+ * there on a string move (rep movsb) with dest at the beginning of a line is: it takes time to
+ * begin, but does not wait for the old contents of dest, and a put goes where another PE reads. On
+ * Zen 3, moves of 256 bits that ask for dest's lines ahead are faster from 8 KiB to 1 MiB. Other
+ * processors use their libc's memcpy, except for the last eight bytes (gshmem_copy says why).
+ *
+ * Stores that bypass the caches are used where all dests together do not fit into the last cache;
+ * on Intel's processors from a fifth of it on. On Zen 3 also for single copies from a third of it
+ * on. docs/decisions/0008 and 0042 have the figures. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -17,7 +20,13 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-enum { LINE = 64, STRING_LEAST = 2048 };
+enum {
+    LINE = 64,
+    STRING_LEAST = 2048,
+    OWNED_LEAST = 8192,
+    OWNED_LIMIT = 1 << 20,
+    OWNED_AHEAD = 512,
+};
 
 typedef void copy_fn(char *to, const char *from, size_t bytes);
 
@@ -80,6 +89,55 @@ __attribute__((target("avx512f"))) static void stream_512(char *to, const char *
     _mm_sfence(); /* non-temporal stores are not ordered by a release */
 }
 
+/* bytes: at least four lines. Lines of dest that another core has are asked for ahead, or, past the
+ * caches, not read at all. Two lines at the end are written last, since programs poll on the last
+ * word; stores past the caches would otherwise follow them. */
+__attribute__((target("avx2,prfchw"), always_inline)) static inline void
+move_256(char *to, const char *from, size_t bytes, bool past)
+{
+    enum { HALF = LINE / 2, END = 2 * LINE };
+    size_t at = -(uintptr_t)to % LINE;
+
+    memcpy(to, from, LINE);
+    for (; at + END < bytes; at += END) {
+        __m256i a = _mm256_loadu_si256((const void *)(from + at));
+        __m256i b = _mm256_loadu_si256((const void *)(from + at + HALF));
+        __m256i c = _mm256_loadu_si256((const void *)(from + at + LINE));
+        __m256i d = _mm256_loadu_si256((const void *)(from + at + LINE + HALF));
+        if (past) {
+            _mm256_stream_si256((void *)(to + at), a);
+            _mm256_stream_si256((void *)(to + at + HALF), b);
+            _mm256_stream_si256((void *)(to + at + LINE), c);
+            _mm256_stream_si256((void *)(to + at + LINE + HALF), d);
+            continue;
+        }
+        if (at + OWNED_AHEAD + LINE < bytes) {
+            __builtin_prefetch(to + at + OWNED_AHEAD, 1);
+            __builtin_prefetch(to + at + OWNED_AHEAD + LINE, 1);
+        }
+        _mm256_store_si256((void *)(to + at), a);
+        _mm256_store_si256((void *)(to + at + HALF), b);
+        _mm256_store_si256((void *)(to + at + LINE), c);
+        _mm256_store_si256((void *)(to + at + LINE + HALF), d);
+    }
+    if (past)
+        _mm_sfence();
+    __asm__ volatile("" : : : "memory");
+    memcpy(to + bytes - END, from + bytes - END, END);
+}
+
+__attribute__((target("avx2,prfchw"))) static void copy_owned(char *to, const char *from,
+                                                              size_t bytes)
+{
+    move_256(to, from, bytes, false);
+}
+
+__attribute__((target("avx2,prfchw"))) static void stream_256(char *to, const char *from,
+                                                              size_t bytes)
+{
+    move_256(to, from, bytes, true);
+}
+
 static copy_fn *copy_small = copy_by_libc, *copy_large = copy_by_libc, *copy_past = copy_by_libc;
 static size_t last_cache = SIZE_MAX;
 
@@ -89,15 +147,12 @@ __attribute__((weak)) void __asan_init(void);
 __attribute__((weak)) void __tsan_init(void);
 __attribute__((weak)) void __msan_init(void);
 
-/* Whether rep movsb begins quickly (FSRM), and wide moves do not slow the core down, as on cores
- * with vbmi2. */
-static bool has_quick_moves(void)
+/* Whether rep movsb begins quickly (FSRM). */
+static bool has_quick_strings(void)
 {
     unsigned int a, b, c, d;
 
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512vbmi2") && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
-           d & 1u << 4;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & 1u << 4;
 }
 
 /* The size of the last cache that some cores share with this one; 0: not known. sysconf returns the
@@ -112,10 +167,10 @@ static size_t find_last_cache(unsigned int caches)
     return ((size_t)(b >> 22) + 1) * ((b >> 12 & 0x3ff) + 1) * ((b & 0xfff) + 1) * ((size_t)c + 1);
 }
 
-static void go_past(size_t cache)
+static void go_past(copy_fn *stream, size_t cache)
 {
     if (cache) {
-        copy_past = stream_512;
+        copy_past = stream;
         last_cache = cache;
     }
 }
@@ -126,26 +181,48 @@ static void choose_for_intel(void)
 {
     enum { CACHES = 4, PART = 5 };
 
-    go_past(find_last_cache(CACHES) / PART);
+    go_past(stream_512, find_last_cache(CACHES) / PART);
 }
+
+enum { AMD_CACHES = (int)0x8000001d };
 
 static void choose_for_amd(void)
 {
-    enum { CACHES = (int)0x8000001d };
-
     copy_small = copy_512;
     copy_large = copy_by_string;
-    go_past(find_last_cache(CACHES));
+    go_past(stream_512, find_last_cache(AMD_CACHES));
 }
 
+static void copy_on_zen3(char *to, const char *from, size_t bytes)
+{
+    if (bytes >= last_cache / 3)
+        copy_past(to, from, bytes);
+    else if (bytes >= OWNED_LEAST && bytes < OWNED_LIMIT)
+        copy_owned(to, from, bytes);
+    else
+        copy_by_libc(to, from, bytes);
+}
+
+static void choose_for_zen3(void)
+{
+    copy_large = copy_on_zen3;
+    go_past(stream_256, find_last_cache(AMD_CACHES));
+}
+
+/* Cores with vbmi2 are not slowed down by 512-bit moves. */
 static __attribute__((constructor)) void choose_copies(void)
 {
-    if (!has_quick_moves() || __asan_init || __tsan_init || __msan_init)
+    __builtin_cpu_init();
+    const bool amd = __builtin_cpu_is("amd"), wide = __builtin_cpu_supports("avx512vbmi2");
+
+    if (!has_quick_strings() || __asan_init || __tsan_init || __msan_init)
         return;
-    if (__builtin_cpu_is("amd"))
+    if (wide && amd)
         choose_for_amd();
-    else if (__builtin_cpu_is("intel"))
+    else if (wide && __builtin_cpu_is("intel"))
         choose_for_intel();
+    else if (amd && __builtin_cpu_supports("avx2"))
+        choose_for_zen3();
 }
 
 void gshmem_path_copy(void *to, const void *from, size_t bytes)

@@ -78,9 +78,10 @@ void heap_give(struct heap *h, size_t offset, size_t bytes);
 
 /* An object is there from now on. */
 void heap_touch(struct heap *h, size_t offset, size_t bytes);
-/* An object in host memory was freed. Returns the unused end of the heap, or the pages of this
- * object if it was a large one in front of others, to the system once more than h->keep would stay:
- * pages that come back must be zeroed and faulted in again (docs/decisions/0034). */
+/* An object in host memory was freed. Returns the unused end of the heap beyond h->keep to the
+ * system, and the pages of this object if it was a large one in front of others and more than
+ * h->keep is free there: pages that come back must be zeroed and faulted in again
+ * (docs/decisions/0034, 0042). */
 void heap_return_pages(struct heap *h, size_t offset, size_t bytes);
 gshmem_status_t heap_make_zero(const struct heap *h, size_t offset, size_t bytes);
 gshmem_status_t heap_copy(const struct heap *h, size_t to, size_t from, size_t bytes);

@@ -15,9 +15,10 @@
 #include "runtime/node/node.h"
 
 enum {
-    GIVE_BACK_MIN = 1 << 20, /* a smaller range is not worth the system call and the later page
-                                faults */
-    DUMP_MAX = 64 << 20      /* of the heap that goes into a core dump */
+    GIVE_BACK_MIN = HEAP_HUGE_PAGE, /* a smaller range is not worth the system call and the later
+                                       page faults, and alignment may have skipped as much in front
+                                       of an object */
+    DUMP_MAX = 64 << 20             /* of the heap that goes into a core dump */
 };
 
 /* Once the heap grows beyond its first huge page; small jobs are better off with small pages. */
@@ -93,16 +94,15 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
            device_arena_discard(h->node->fd, h->in_file + first, last - first) == GSHMEM_OK;
 }
 
-/* After an object was freed: returns the unused end of the heap to the system, and large objects
- * wherever they were. */
+/* After an object was freed: returns the unused end of the heap beyond what is kept to the system,
+ * and large objects wherever they were. */
 void heap_return_pages(struct heap *h, size_t offset, size_t bytes)
 {
     const size_t last = allocator_top(h->objects);
-    const size_t top = (last + h->page - 1) / h->page * h->page;
-    const size_t least = h->keep > GIVE_BACK_MIN ? h->keep : GIVE_BACK_MIN;
+    const size_t kept = (last + h->keep + h->page - 1) / h->page * h->page;
 
-    if (h->touched > top && h->touched - top >= least && discard(h, top, touched_end(h)))
-        h->touched = top;
+    if (h->touched >= kept + GIVE_BACK_MIN && discard(h, kept, touched_end(h)))
+        h->touched = kept;
     /* What is free in front of the last object is the most that can have stayed there. */
     if (bytes >= HEAP_HUGE_PAGE && offset < last && last - allocator_used(h->objects) > h->keep)
         discard(h, offset, offset + bytes);

@@ -80,7 +80,8 @@ static void alignments(void)
         CHECK_OK(gshmem_free(objects[i]));
     /* Beyond a huge page, for objects of less, and of more than that. */
     for (size_t alignment = (size_t)4 << 20; alignment <= (size_t)16 << 20; alignment *= 2) {
-        void *small = gshmem_align(alignment, 100), *large = gshmem_align(alignment, (size_t)3 << 20);
+        void *small = gshmem_align(alignment, 100),
+             *large = gshmem_align(alignment, (size_t)3 << 20);
         CHECK(small && (uintptr_t)small % alignment == 0);
         CHECK(large && (uintptr_t)large % alignment == 0);
         CHECK_OK(gshmem_free(small));
@@ -229,7 +230,16 @@ static void memory_goes_back(void)
     CHECK(large);
     for (int i = 0; i < BYTES; i += 4096)
         CHECK_EQ(large[i], 0);
+    /* What was touched goes back, also where the beginning of the object was not. */
     CHECK_OK(gshmem_free(large));
+    large = gshmem_malloc(BYTES);
+    CHECK(large);
+    memset(large + BYTES / 2, 1, BYTES / 2);
+    gshmem_barrier_all();
+    CHECK(bytes_held() >= before + (size_t)n_here * BYTES / 2);
+    CHECK_OK(gshmem_free(large));
+    gshmem_barrier_all();
+    CHECK(bytes_held() < before + MIB);
     CHECK_OK(gshmem_free(middle));
     CHECK_OK(gshmem_free(small));
 
@@ -283,9 +293,33 @@ static void memory_is_kept(void)
     CHECK(kept >= (size_t)n_here * 2 * EACH); /* what alignment skips is free, too */
     CHECK(kept <= (size_t)n_here * (KEEP + 8 * MIB));
     gshmem_barrier_all();
-    CHECK_OK(gshmem_free(last));
+    CHECK_OK(gshmem_free(last)); /* all of that is behind the last object now, but no more */
     gshmem_barrier_all();
-    CHECK(bytes_held() < before + MIB); /* all of that is behind the last object now, and too much */
+    CHECK(bytes_held() >= before + kept);
+    gshmem_barrier_all();
+
+    /* Behind the last object, an object as large as what is kept stays, although alignment skips
+     * almost a huge page in front of it. Of a larger object, as much stays. */
+    last = gshmem_malloc(100);
+    CHECK(last);
+    for (int times = 1; times <= 2; times++) {
+        const size_t bytes = (size_t)times * KEEP;
+        object[0] = gshmem_malloc(bytes);
+        CHECK(object[0] > last);
+        memset(object[0], 1, bytes);
+        gshmem_barrier_all();
+        CHECK(bytes_held() >= before + (size_t)n_here * bytes);
+        CHECK_OK(gshmem_free(object[0]));
+        gshmem_barrier_all();
+        kept = bytes_held() - before;
+        CHECK(kept >= (size_t)n_here * (KEEP - 2 * MIB));
+        CHECK(kept <= (size_t)n_here * (KEEP + 2 * MIB) + MIB);
+        gshmem_barrier_all();
+        CHECK(object[0] = gshmem_malloc(bytes));
+        CHECK_EQ(object[0][bytes - 1], times == 1);
+        CHECK_OK(gshmem_free(object[0]));
+    }
+    CHECK_OK(gshmem_free(last));
 }
 
 /* What no program uses is not there: a large object takes no memory until it is touched. */
