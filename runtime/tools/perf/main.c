@@ -28,7 +28,8 @@ static bool measure_all(struct bench *b)
 {
     const struct options *o = b->options;
     struct result result = {0};
-    double beside = 0; /* the median of the last row that others are compared with */
+    double beside[SIZES_MAX] = {0}; /* by size, medians of the last row that others are compared
+                                       with */
     size_t size[SIZES_MAX];
     const int rows = count_rows(b);
     const char *why;
@@ -51,10 +52,10 @@ static bool measure_all(struct bench *b)
                         what->name);
                 good = false;
             } else if (b->run.pe == 0) {
-                result.beside = what->beside && strcmp(what->beside, what->name) ? beside : 0;
+                result.beside = what->beside && strcmp(what->beside, what->name) ? beside[i] : 0;
                 report_result(b, what, size[i], &result);
                 if (what->beside && !strcmp(what->beside, what->name))
-                    beside = result_median(&result);
+                    beside[i] = result_median(&result);
             }
         }
     }

@@ -106,6 +106,16 @@ static bool take_late(struct options *o, const char *value)
     return o->n_late > 0;
 }
 
+static bool take_threads(struct options *o, const char *value)
+{
+    o->n_threads = sizes_parse(value, o->threads);
+    for (int i = 0; i < o->n_threads; i++) {
+        if (o->threads[i] > THREADS_MOST)
+            return false;
+    }
+    return o->n_threads > 0;
+}
+
 static bool parse_size(const char **text, size_t *size)
 {
     static const char units[] = "kmg";
@@ -210,6 +220,8 @@ static const struct {
      "sizes for benchmarks that have one: 8,1M or a range 1-64K (doubling) or 8-1M*8"},
     {"--late", "LIST", take_late, "microseconds such as 100,1000, up to 10000000",
      "microseconds by which a PE is late in late_wait and late_barrier, which have no sizes"},
+    {"--threads", "LIST", take_threads, "numbers such as 1,2,8, up to 64",
+     "how many threads of PE 0 call in the rows threads_..., which have no sizes"},
     {"--rounds", "N", take_rounds, "a number from 1 to 1000000", "blocks to measure (20)"},
     {"--time", "US", take_time, "microseconds from 1 to 10000000",
      "microseconds that a block of operations should take (500)"},
@@ -383,7 +395,7 @@ bool perf_options_parse(struct options *o, int argc, char **argv, char *why, siz
 
 bool options_selected(const struct options *o, const struct benchmark *what)
 {
-    if (o->irregular && what->beside)
+    if (o->irregular && what->beside && what->sized != THREADS)
         return true;
     if (o->n_selected == 0)
         return !o->irregular;

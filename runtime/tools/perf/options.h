@@ -30,6 +30,8 @@ struct options {
     size_t size[SIZES_MAX];
     int n_late; /* the same of the microseconds by which a PE is late */
     size_t late[SIZES_MAX];
+    int n_threads; /* and of threads */
+    size_t threads[SIZES_MAX];
     int n_statistics;
     struct statistic statistic[STATISTICS_MAX];
     bool irregular; /* all rows of irregular programs */

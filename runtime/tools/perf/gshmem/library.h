@@ -14,6 +14,7 @@
 #define LIB_HAS_LOCK   1
 #define LIB_HAS_HEAP   1
 #define LIB_HAS_INDEXED 1
+#define LIB_HAS_THREADS 1
 
 /* A benchmark of calls that fail would be fast and wrong: the error policy ends the job instead. */
 static inline void lib_must(gshmem_status_t status)
@@ -25,7 +26,9 @@ static inline void lib_must(gshmem_status_t status)
 /* 0, or the line that says why it failed has been printed. */
 static inline int lib_init(void)
 {
-    return gshmem_init() != GSHMEM_OK;
+    int provided;
+
+    return gshmem_init_thread(GSHMEM_THREAD_MULTIPLE, &provided) != GSHMEM_OK;
 }
 
 static inline void lib_finalize(void)
