@@ -22,6 +22,7 @@
 #include "runtime/base/log.h"
 #include "runtime/memory/data.h"
 #include "runtime/memory/map.h"
+#include "runtime/network/fetches.h"
 #include "runtime/network/network.h"
 #include "runtime/node/nics.h"
 #include "runtime/node/node.h"
@@ -145,6 +146,8 @@ bool network_ask(struct network *n)
 bool network_round(struct network *n)
 {
     mutex_take(&n->lock);
+    if (fetches_wait(n))
+        fetches_post(n);
     bool some = drive(n);
     some |= n->source && n->source->restless;
     mutex_give(&n->lock);
@@ -160,11 +163,22 @@ static inline bool network_drive_held(struct network *n, enum network_purpose fo
 {
     if (for_what && n->open)
         open_batches_post_all(n);
+    if (fetches_wait(n) && !fetches_return(n)) /* else more of them are to be expected at once */
+        fetches_post(n);
     n->for_update = for_what == NETWORK_FOR_UPDATE;
     bool some = drive(n);
     n->for_update = false;
     mutex_give(&n->lock);
     return network_ask(n) || some;
+}
+
+void network_drive_fetches(struct network *n)
+{
+    proxy_stand_aside(&n->proxy);
+    if (!mutex_try(&n->lock))
+        return;
+    fetches_post(n);
+    network_drive_held(n, NETWORK_FOR_REQUESTS);
 }
 
 /* The thread that holds the lock makes progress for all. */
@@ -242,7 +256,10 @@ static bool arm_lane(struct network *n)
     if (!n->remote)
         return false;
     mutex_take(&n->lock);
-    bool some = transport_arm(n->remote) || n->due_anew;
+    bool some = fetches_wait(n);
+    if (some)
+        fetches_post(n);
+    some |= transport_arm(n->remote) || n->due_anew;
     mutex_give(&n->lock);
     return some;
 }
@@ -337,7 +354,7 @@ bool network_fall_asleep(struct network *n)
     bool work = n->local && transport_busy(n->local);
     if (n->source)
         work |= n->source->fall_asleep(n->source);
-    work = work || (n->remote && (transport_arm(n->remote) || n->due_anew));
+    work = work || fetches_wait(n) || (n->remote && (transport_arm(n->remote) || n->due_anew));
     mutex_give(&n->lock);
     return !work;
 }

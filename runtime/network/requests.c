@@ -185,6 +185,17 @@ static gshmem_status_t requests_attempt(struct network *n, void *of)
     return trace_is_on() ? requests_post_traced(n, of) : requests_hand_over(n, of);
 }
 
+/* The caller gets the failure as the result. */
+static gshmem_status_t requests_explain(struct network *n, int pe, gshmem_status_t status,
+                                        const char *call)
+{
+    if (network_lost(n, pe))
+        return fail_remote(status, pe, call);
+    if (status == GSHMEM_ERR_PEER_DEAD)
+        return fail_silently(status, "%s: PE %d has left the job", call, pe);
+    return status;
+}
+
 /* Posts what the transport has not taken at once. It releases the lock, so it has a request of its
  * own: other threads may fill in network.to_heap meanwhile. */
 __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
@@ -205,13 +216,7 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
     if (n->due)
         open_batches_post_due(n);
     mutex_give(&n->lock);
-    if (!status)
-        return GSHMEM_OK;
-    if (network_lost(n, request->pe))
-        return fail_remote(status, request->pe, call);
-    if (status == GSHMEM_ERR_PEER_DEAD)
-        return fail_silently(status, "%s: PE %d has left the job", call, request->pe);
-    return status;
+    return status ? requests_explain(n, request->pe, status, call) : GSHMEM_OK;
 }
 
 /* With the lock held, which it releases. plain: a put of the program, without a signal. */
@@ -320,6 +325,26 @@ gshmem_status_t network_post_flight(struct network *n, struct transport_request 
 void network_fail_flight(struct flight *flight, gshmem_status_t status)
 {
     requests_land(flight, status);
+}
+
+void network_pass(struct pending *p)
+{
+    const uint64_t issued = atomic_load_explicit(&p->issued, memory_order_relaxed) + 1,
+                   done = atomic_load_explicit(&p->done, memory_order_relaxed) + 1;
+
+    atomic_store_explicit(&p->issued, issued, memory_order_relaxed);
+    /* release: as in requests_land */
+    atomic_store_explicit(&p->done, done, memory_order_release);
+}
+
+/* The line that says why was logged, by the thread that posted it. */
+gshmem_status_t network_explain(struct network *n, int pe, gshmem_status_t status,
+                                const char *call)
+{
+    if (status == GSHMEM_ERR_MEMORY || network_lost(n, pe) || status == GSHMEM_ERR_PEER_DEAD)
+        return requests_explain(n, pe, status, call);
+    return fail_silently(status, "%s: PE %d cannot be reached: %s; a line above says why", call, pe,
+                         gshmem_status_text(status));
 }
 
 bool network_takes_batches(const struct network *n)
