@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     bool understood = perf_options_parse(&o, argc, argv, why, sizeof(why));
     int status = 0;
 
-    if (startup() != 0)
+    if (startup(understood && options_need_threads(&o)) != 0)
         return 1;
     const bool is_first = lib_my_pe() == 0;
     o.csv |= understood && o.plot;

@@ -381,6 +381,10 @@ bool perf_options_parse(struct options *o, int argc, char **argv, char *why, siz
             o->irregular = true;
             continue;
         }
+        if (!strcmp(argv[i], "threads")) {
+            o->by_threads = true;
+            continue;
+        }
         if (o->n_selected == SELECTED_MAX)
             return wrong(why, why_size, "more than %d benchmarks", SELECTED_MAX);
         if (!(o->selected[o->n_selected++] = benchmark_find(argv[i])))
@@ -395,12 +399,22 @@ bool perf_options_parse(struct options *o, int argc, char **argv, char *why, siz
 
 bool options_selected(const struct options *o, const struct benchmark *what)
 {
-    if (o->irregular && what->beside && what->sized != THREADS)
+    const bool by_threads = what->sized == THREADS;
+
+    if (by_threads ? o->by_threads : o->irregular && what->beside)
         return true;
     if (o->n_selected == 0)
-        return !o->irregular;
+        return !by_threads && !o->irregular && !o->by_threads;
     for (int i = 0; i < o->n_selected; i++)
         if (o->selected[i] == what)
+            return true;
+    return false;
+}
+
+bool options_need_threads(const struct options *o)
+{
+    for (const struct benchmark *b = benchmarks; b->name; b++)
+        if (b->sized == THREADS && options_selected(o, b))
             return true;
     return false;
 }
@@ -408,7 +422,8 @@ bool options_selected(const struct options *o, const struct benchmark *what)
 void options_help(FILE *to)
 {
     fprintf(to, "usage: " LIB_PROGRAM " [OPTION…] [BENCHMARK…]\n\n"
-                "Measures the named benchmarks, or all. Start it with any launcher, e.g.\n"
+                "Measures the named benchmarks, or all but those of threads; \"irregular\" and\n"
+                "\"threads\" stand for all rows of their kind. Start it with any launcher, e.g.\n"
                 "    gshmemrun -n 2 --bind core " LIB_PROGRAM " put get --sizes 8,1M\n\n");
     for (size_t t = 0; t < sizeof(table) / sizeof(table[0]); t++)
         if (table[t].text)

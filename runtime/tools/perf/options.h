@@ -35,6 +35,7 @@ struct options {
     int n_statistics;
     struct statistic statistic[STATISTICS_MAX];
     bool irregular; /* all rows of irregular programs */
+    bool by_threads; /* all rows of threads, which are in no other choice */
     int n_selected; /* 0: all, or those */
     const struct benchmark *selected[SELECTED_MAX];
 };
@@ -43,6 +44,8 @@ struct options {
 bool perf_options_parse(struct options *o, int argc, char **argv, char *why, size_t why_size);
 
 bool options_selected(const struct options *o, const struct benchmark *what);
+/* Whether several threads will call the library. */
+bool options_need_threads(const struct options *o);
 
 /* "8,1M", "1-64K" (doubling), "8-1M*8": at most SIZES_MAX sizes; their number, or -1. */
 int sizes_parse(const char *text, size_t size[SIZES_MAX]);

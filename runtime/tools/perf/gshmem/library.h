@@ -26,6 +26,12 @@ static inline void lib_must(gshmem_status_t status)
 /* 0, or the line that says why it failed has been printed. */
 static inline int lib_init(void)
 {
+    return gshmem_init() != GSHMEM_OK;
+}
+
+/* The same for a program whose threads call it at the same time. */
+static inline int lib_init_for_threads(void)
+{
     int provided;
 
     return gshmem_init_thread(GSHMEM_THREAD_MULTIPLE, &provided) != GSHMEM_OK;
