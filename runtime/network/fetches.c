@@ -8,12 +8,16 @@
  * "About to fetch": a fetch of another thread is complete, and this thread has not gone on since.
  * Where threads share CPUs, one response completes the fetches of many threads, and each gets the
  * CPU in turn. If the first sent its next fetch at once, each message would bring one. */
+#define _GNU_SOURCE
 #include "runtime/network/fetches.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <stddef.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/base/system.h"
 #include "runtime/network/wait.h"
 #include "runtime/trace/trace.h"
 
@@ -31,8 +35,53 @@ static void fetch_landed(struct landing *l, gshmem_status_t status)
     struct fetch *f = (struct fetch *)((char *)l - offsetof(struct fetch, landing));
 
     (void)status; /* the thread finds it in its struct pending */
-    if (!f->left)
-        atomic_fetch_add_explicit(&f->network->returning, 1, memory_order_relaxed);
+    if (f->left)
+        return;
+    atomic_fetch_add_explicit(&f->network->returning, 1, memory_order_relaxed);
+    atomic_store(&f->landed, true); /* seq_cst, and the load: pairs with fetch_sleep */
+    if (atomic_load(&f->asleep))
+        f->network->sleepers_landed = true;
+}
+
+/* ---- Threads that sleep ----
+ *
+ * One of the threads sleeps until something arrives. Others, which only its progress can help,
+ * sleep on one word. A thread whose fetch lands while it sleeps is woken after that progress. */
+
+static void fetch_sleep(void *context, uint64_t ns)
+{
+    const struct timespec most = {.tv_nsec = (long)ns};
+    struct fetch *f = context;
+    struct network *n = f->network;
+
+    if (!atomic_load_explicit(&f->posted, memory_order_relaxed)) {
+        network_sleep(n, ns); /* posts it, and comes back */
+        return;
+    }
+    if (!atomic_exchange_explicit(&n->attended, true, memory_order_relaxed)) {
+        network_sleep(n, ns);
+        atomic_store_explicit(&n->attended, false, memory_order_relaxed);
+        return;
+    }
+    /* acquire: the word is read before `landed`, which is set before the word changes */
+    const uint32_t seen = atomic_load_explicit(&n->landings, memory_order_acquire);
+    atomic_store(&f->asleep, true); /* seq_cst, and the load: pairs with fetch_landed */
+    if (!atomic_load(&f->landed))
+        system_futex(&n->landings, FUTEX_WAIT_PRIVATE, seen, &most);
+    atomic_store_explicit(&f->asleep, false, memory_order_relaxed);
+}
+
+void fetches_give(struct network *n)
+{
+    const bool wakes = n->sleepers_landed;
+
+    n->sleepers_landed = false;
+    mutex_give(&n->lock);
+    if (GSHMEM_LIKELY(!wakes))
+        return;
+    /* release: pairs with the acquire in fetch_sleep */
+    atomic_fetch_add_explicit(&n->landings, 1, memory_order_release);
+    system_futex(&n->landings, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
 }
 
 /* ---- The list ---- */
@@ -143,7 +192,7 @@ static gshmem_status_t fetch_wait(struct network *n, struct fetch *f, uint64_t t
     wait_for_object(&w, network_show_pending, f->pending);
     w.ended_by = f->request.pe;
     while (!status && !fetch_is_done(f->pending, target)) {
-        if (!(status = wait_slowly(&w)))
+        if (!(status = wait_slowly_by(&w, fetch_sleep, f)))
             fetch_send(n, f);
     }
     wait_end(&w);
@@ -211,6 +260,8 @@ gshmem_status_t fetch_run(struct network *n, struct fetch *f, struct pending *pe
     f->flight = NULL;
     f->refused = GSHMEM_OK;
     f->left = false;
+    atomic_init(&f->asleep, false);
+    atomic_init(&f->landed, false);
     f->request.pe = request->pe;
     atomic_init(&f->posted, true);
     if ((status = fetch_begin(n, f, request, call)))

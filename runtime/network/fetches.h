@@ -24,6 +24,8 @@ struct fetch {
     gshmem_status_t refused;
     _Atomic bool posted; /* it has left the list, or was never in it */
     bool left;           /* with the network's lock: its thread no longer waits */
+    _Atomic bool asleep; /* its thread sleeps until `landed` is set, or is about to; see fetch_sleep */
+    _Atomic bool landed;
 };
 
 /* Whether it is a request of the kind that this file is for. */
@@ -45,6 +47,10 @@ static inline bool fetches_return(const struct network *n)
 {
     return atomic_load_explicit(&n->returning, memory_order_relaxed) != 0;
 }
+
+/* After progress, with the lock held, which it releases: wakes the threads that sleep and whose
+ * fetches are complete, by one system call for all. */
+void fetches_give(struct network *n);
 
 /* With the lock held: posts those that wait. The next progress sends them. */
 void fetches_post(struct network *n);

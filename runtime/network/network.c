@@ -150,7 +150,7 @@ bool network_round(struct network *n)
         fetches_post(n);
     bool some = drive(n);
     some |= n->source && n->source->restless;
-    mutex_give(&n->lock);
+    fetches_give(n);
     some |= network_ask(n);
     if (atomic_load_explicit(&n->at_the_door, memory_order_relaxed))
         let_in(n);
@@ -168,7 +168,7 @@ static inline bool network_drive_held(struct network *n, enum network_purpose fo
     n->for_update = for_what == NETWORK_FOR_UPDATE;
     bool some = drive(n);
     n->for_update = false;
-    mutex_give(&n->lock);
+    fetches_give(n);
     return network_ask(n) || some;
 }
 
@@ -246,7 +246,7 @@ void network_drive_on(struct network *n)
     if (!mutex_try(&n->lock))
         return;
     drive(n);
-    mutex_give(&n->lock);
+    fetches_give(n);
     if (network_is_wanted(n))
         proxy_wake(&n->proxy); /* to ask, since the launcher may be slow */
 }

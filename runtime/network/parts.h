@@ -52,6 +52,9 @@ struct network {
     _Atomic(struct fetch *) fetches; /* that wait to be posted, the last one first; */
     struct fetch *fetches_full;      /* those for which there was no room, the first one first */
     _Atomic uint32_t returning; /* threads whose fetches are complete, and that have not seen it */
+    _Atomic bool attended;      /* one that waits for a fetch sleeps until something arrives */
+    _Atomic uint32_t landings;  /* others sleep on this word, */
+    bool sleepers_landed;       /* and fetches of some of these are complete */
     struct job *job;
     struct stats_block *counts; /* of the lock's holder */
     bool for_update; /* the lock's holder makes progress until a peer updates this PE's memory */

@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/job/thread.h"
+#include "runtime/network/fetches.h"
 #include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/network/wait.h"
@@ -169,7 +170,7 @@ gshmem_status_t network_when_there_is_room(struct network *n,
         int events = 0;
         if ((status = n->remote->ops->progress(n->remote, &events)))
             break;
-        mutex_give(&n->lock);
+        fetches_give(n);
         /* The PE of the request may have failed while messages of other PEs arrive. */
         status = events && round % 64 ? GSHMEM_OK : wait_step(&w);
         network_enter(n);
