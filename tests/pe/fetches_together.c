@@ -2,10 +2,11 @@
  *
  * The transport's post is replaced by one that counts. While this thread has the network's lock, others fetch: none of
  * them can post. Once it has released the lock, all fetches are posted before the lock is released again, and held for
- * one send. Then the transport has no room for some; it refuses one; and a wait is cut short before its fetch is
- * posted, which then never is. */
+ * one send. Then the transport has no room for some; it refuses one; threads sleep until their fetches are complete;
+ * and a wait is cut short before its fetch is posted, which then never is. */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -21,6 +22,7 @@
 enum { THREADS = 6, ALL = THREADS + 1, HELD = TRANSPORT_MORE | TRANSPORT_HELD };
 
 static long number[ALL]; /* symmetric */
+static uint64_t other;    /* symmetric: the process of PE 1 */
 static struct location numbers;
 static int lone_held; /* of all fetches that were alone, those that waited for another thread */
 static _Atomic pid_t cut_short_thread;
@@ -144,6 +146,27 @@ static void no_room_for_some(struct network *net)
     join_all(net, THREADS, thread);
 }
 
+/* PE 1 is stopped until all threads wait for it, and they sleep, but for one that awaits the response. When it comes,
+ * the thread that takes it wakes those that sleep. At that moment they may be awake by chance, to look at the time: it
+ * is tried until some are not. */
+static void sleepers_are_woken(struct network *net)
+{
+    pthread_t thread[THREADS];
+
+    for (int tries = 0; !atomic_load(&net->landings); tries++) {
+        CHECK(tries < 500);
+        CHECK_EQ(kill((pid_t)other, SIGSTOP), 0);
+        memset(&seen, 0, sizeof seen);
+        for (long i = 0; i < THREADS; i++)
+            CHECK_EQ(pthread_create(&thread[i], NULL, fetch, (void *)i), 0);
+        usleep(15000);
+        CHECK_EQ(kill((pid_t)other, SIGCONT), 0);
+        join_all(net, THREADS, thread);
+        CHECK_EQ(seen.posts, THREADS);
+    }
+    CHECK(!atomic_load(&net->attended));
+}
+
 static void *be_refused(void *unused)
 {
     const char *line;
@@ -205,14 +228,15 @@ static void cut_short(struct network *net)
     CHECK_EQ(pthread_create(&waits, NULL, be_cut_short, NULL), 0);
     while (!listed(net))
         sched_yield();
-    seen.full = 1;
-    fetches_post(net); /* it has been attempted once */
+    seen.full = 1 << 30; /* for the proxy, too */
+    fetches_post(net);
     CHECK_EQ(listed(net), 1);
     while (state_of_thread(atomic_load(&cut_short_thread)) != 'S')
         usleep(1000);
     mutex_give(&net->lock);
     join_all(net, 1, &waits);
     mutex_take(&net->lock);
+    seen.full = 0;
     fetches_post(net);
     CHECK_EQ(seen.posts, 0);
     mutex_give(&net->lock);
@@ -228,6 +252,8 @@ int main(void)
     CHECK_EQ(n, 2);
     for (long i = 0; i < ALL; i++)
         number[i] = i * 3 + 1;
+    if (me == 1)
+        gshmem_uint64_p(&other, (uint64_t)getpid(), 0);
     barrier();
     if (me == 0) {
         struct network *net = job->network;
@@ -249,6 +275,7 @@ int main(void)
             one_refused(net);
         }
         CHECK(lone_held < 20 * ALL);
+        sleepers_are_woken(net);
         cut_short(net);
         mutex_take(&net->lock);
         net->remote->ops = ops;
