@@ -117,13 +117,24 @@ static struct fetch *fetches_collect(struct network *n)
     return made;
 }
 
+/* It was never in flight, and counts as issued and complete. */
+static void fetch_pass(struct pending *p)
+{
+    const uint64_t issued = atomic_load_explicit(&p->issued, memory_order_relaxed) + 1,
+                   done = atomic_load_explicit(&p->done, memory_order_relaxed) + 1;
+
+    atomic_store_explicit(&p->issued, issued, memory_order_relaxed);
+    /* release: pairs with the acquire in pending_is_done */
+    atomic_store_explicit(&p->done, done, memory_order_release);
+}
+
 static void fetch_refuse(struct fetch *f, gshmem_status_t status)
 {
     f->refused = status;
     if (f->flight)
         network_fail_flight(f->flight, GSHMEM_OK);
     else
-        network_pass(f->pending);
+        fetch_pass(f->pending);
 }
 
 /* TRANSPORT_FULL: it stays in the list. Otherwise its thread may have gone on already. */
@@ -134,7 +145,8 @@ static gshmem_status_t fetch_post(struct network *n, struct fetch *f)
     gshmem_status_t status = GSHMEM_OK;
 
     if (!f->flight && !(f->flight = network_take_off(n, f->pending, request.pe))) {
-        fetch_refuse(f, fail(GSHMEM_ERR_MEMORY, "out of memory for a request to PE %d", request.pe));
+        fetch_refuse(f,
+                     fail(GSHMEM_ERR_MEMORY, "out of memory for a request to PE %d", request.pe));
         return GSHMEM_OK;
     }
     request.flags |= TRANSPORT_MORE | TRANSPORT_HELD;
@@ -169,12 +181,6 @@ void fetches_post(struct network *n)
 
 /* ---- The thread that waits ---- */
 
-static bool fetch_is_done(const struct pending *p, uint64_t target)
-{
-    /* acquire: pairs with the release in requests_land: the value is in place */
-    return atomic_load_explicit(&p->done, memory_order_acquire) >= target;
-}
-
 /* Posts it with all others that wait, unless another thread has the lock, or has done so. */
 static void fetch_send(struct network *n, struct fetch *f)
 {
@@ -191,7 +197,7 @@ static gshmem_status_t fetch_wait(struct network *n, struct fetch *f, uint64_t t
     wait_begin(&w, call, WAIT_FOR_NETWORK);
     wait_for_object(&w, network_show_pending, f->pending);
     w.ended_by = f->request.pe;
-    while (!status && !fetch_is_done(f->pending, target)) {
+    while (!status && !pending_is_done(f->pending, target)) {
         if (!(status = wait_slowly_by(&w, fetch_sleep, f)))
             fetch_send(n, f);
     }
@@ -215,7 +221,7 @@ static bool fetch_leave(struct network *n, struct fetch *f, uint64_t target)
     }
     if (listed && f->flight)
         network_fail_flight(f->flight, GSHMEM_OK);
-    const bool done = fetch_is_done(f->pending, target);
+    const bool done = pending_is_done(f->pending, target);
     f->left = !listed && !done;
     if (!listed && done && !f->refused)
         atomic_fetch_sub_explicit(&n->returning, 1, memory_order_relaxed);
@@ -223,11 +229,23 @@ static bool fetch_leave(struct network *n, struct fetch *f, uint64_t target)
     return !listed && !done;
 }
 
-/* Posts it at once, if no other thread is about to post, or enters it in the list. */
-static gshmem_status_t fetch_begin(struct network *n, struct fetch *f,
-                                   struct transport_request *request, const char *call)
+/* Another thread may have posted it, and have the line that says why. */
+static gshmem_status_t fetch_explain(struct network *n, const struct fetch *f, const char *call)
 {
-    const bool alone = !fetches_return(n) && !atomic_load_explicit(&n->fetches, memory_order_relaxed);
+    const int pe = f->request.pe;
+
+    if (network_lost(n, pe) || f->refused == GSHMEM_ERR_PEER_DEAD)
+        return network_explain(n, pe, f->refused, call);
+    return fail_silently(f->refused, "%s: PE %d cannot be reached: %s; a line above says why", call,
+                         pe, gshmem_status_text(f->refused));
+}
+
+/* Posts it at once, if no other thread is about to post, or enters it in the list. */
+static gshmem_status_t fetch_make(struct network *n, struct fetch *f,
+                                  struct transport_request *request, const char *call)
+{
+    const bool alone =
+        !fetches_return(n) && !atomic_load_explicit(&n->fetches, memory_order_relaxed);
 
     if (alone && mutex_try(&n->lock)) {
         const gshmem_status_t status =
@@ -264,14 +282,14 @@ gshmem_status_t fetch_run(struct network *n, struct fetch *f, struct pending *pe
     atomic_init(&f->landed, false);
     f->request.pe = request->pe;
     atomic_init(&f->posted, true);
-    if ((status = fetch_begin(n, f, request, call)))
+    if ((status = fetch_make(n, f, request, call)))
         return status;
-    if (!fetch_is_done(pending, target) && (status = fetch_wait(n, f, target, call))) {
+    if (!pending_is_done(pending, target) && (status = fetch_wait(n, f, target, call))) {
         *left = fetch_leave(n, f, target);
         return status;
     }
     if (f->refused)
-        return network_explain(n, f->request.pe, f->refused, call);
+        return fetch_explain(n, f, call);
     atomic_fetch_sub_explicit(&n->returning, 1, memory_order_relaxed);
     return network_quiet(pending, call);
 }

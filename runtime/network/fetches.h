@@ -24,7 +24,7 @@ struct fetch {
     gshmem_status_t refused;
     _Atomic bool posted; /* it has left the list, or was never in it */
     bool left;           /* with the network's lock: its thread no longer waits */
-    _Atomic bool asleep; /* its thread sleeps until `landed` is set, or is about to; see fetch_sleep */
+    _Atomic bool asleep; /* its thread sleeps until it has landed, or is about to (fetch_sleep) */
     _Atomic bool landed;
 };
 
@@ -34,25 +34,5 @@ bool fetch_takes(const struct transport_request *request);
  * is still in flight. */
 gshmem_status_t fetch_run(struct network *n, struct fetch *f, struct pending *pending,
                           struct transport_request *request, const char *call, bool *left);
-
-/* With the lock held: whether fetches wait to be posted. */
-static inline bool fetches_wait(const struct network *n)
-{
-    return atomic_load_explicit(&n->fetches, memory_order_relaxed) || n->fetches_full;
-}
-
-/* Whether some thread's fetch is complete and the thread has not gone on yet: it may be about to
- * make the next one. */
-static inline bool fetches_return(const struct network *n)
-{
-    return atomic_load_explicit(&n->returning, memory_order_relaxed) != 0;
-}
-
-/* After progress, with the lock held, which it releases: wakes the threads that sleep and whose
- * fetches are complete, by one system call for all. */
-void fetches_give(struct network *n);
-
-/* With the lock held: posts those that wait. The next progress sends them. */
-void fetches_post(struct network *n);
 
 #endif

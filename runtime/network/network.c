@@ -22,7 +22,6 @@
 #include "runtime/base/log.h"
 #include "runtime/memory/data.h"
 #include "runtime/memory/map.h"
-#include "runtime/network/fetches.h"
 #include "runtime/network/network.h"
 #include "runtime/node/nics.h"
 #include "runtime/node/node.h"

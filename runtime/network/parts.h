@@ -132,8 +132,6 @@ gshmem_status_t network_post_flight(struct network *n, struct transport_request 
                                     struct flight *flight, struct landing *l);
 /* Ends it: the next quiet reports the failure. */
 void network_fail_flight(struct flight *flight, gshmem_status_t status);
-/* With the lock held: counts a request that was never posted as issued and complete. */
-void network_pass(struct pending *pending);
 /* The result of a call whose request to that PE the transport has refused. */
 gshmem_status_t network_explain(struct network *n, int pe, gshmem_status_t status,
                                 const char *call);
@@ -156,6 +154,27 @@ void open_batches_post_all(struct network *n);
 bool open_batches_are_free(const struct network *n);
 /* Ends those that are open: the network ends. */
 void open_batches_end(struct network *n);
+
+/* ---- fetches.c, with the lock held ---- */
+
+/* Whether fetches wait to be posted. */
+static inline bool fetches_wait(const struct network *n)
+{
+    return atomic_load_explicit(&n->fetches, memory_order_relaxed) || n->fetches_full;
+}
+
+/* Also without the lock: whether some thread's fetch is complete and the thread has not gone on
+ * yet. It may be about to make the next one. */
+static inline bool fetches_return(const struct network *n)
+{
+    return atomic_load_explicit(&n->returning, memory_order_relaxed) != 0;
+}
+
+/* Posts those that wait. The next progress sends them. */
+void fetches_post(struct network *n);
+/* After progress: releases the lock, and wakes the threads that sleep and whose fetches are
+ * complete, by one system call for all. */
+void fetches_give(struct network *n);
 
 /* ---- batch_owners.c, with the lock held ---- */
 

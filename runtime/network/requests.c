@@ -7,7 +7,6 @@
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/job/thread.h"
-#include "runtime/network/fetches.h"
 #include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/network/wait.h"
@@ -186,9 +185,7 @@ static gshmem_status_t requests_attempt(struct network *n, void *of)
     return trace_is_on() ? requests_post_traced(n, of) : requests_hand_over(n, of);
 }
 
-/* The caller gets the failure as the result. */
-static gshmem_status_t requests_explain(struct network *n, int pe, gshmem_status_t status,
-                                        const char *call)
+gshmem_status_t network_explain(struct network *n, int pe, gshmem_status_t status, const char *call)
 {
     if (network_lost(n, pe))
         return fail_remote(status, pe, call);
@@ -217,7 +214,7 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
     if (n->due)
         open_batches_post_due(n);
     mutex_give(&n->lock);
-    return status ? requests_explain(n, request->pe, status, call) : GSHMEM_OK;
+    return status ? network_explain(n, request->pe, status, call) : GSHMEM_OK;
 }
 
 /* With the lock held, which it releases. plain: a put of the program, without a signal. */
@@ -328,26 +325,6 @@ void network_fail_flight(struct flight *flight, gshmem_status_t status)
     requests_land(flight, status);
 }
 
-void network_pass(struct pending *p)
-{
-    const uint64_t issued = atomic_load_explicit(&p->issued, memory_order_relaxed) + 1,
-                   done = atomic_load_explicit(&p->done, memory_order_relaxed) + 1;
-
-    atomic_store_explicit(&p->issued, issued, memory_order_relaxed);
-    /* release: as in requests_land */
-    atomic_store_explicit(&p->done, done, memory_order_release);
-}
-
-/* The line that says why was logged, by the thread that posted it. */
-gshmem_status_t network_explain(struct network *n, int pe, gshmem_status_t status,
-                                const char *call)
-{
-    if (status == GSHMEM_ERR_MEMORY || network_lost(n, pe) || status == GSHMEM_ERR_PEER_DEAD)
-        return requests_explain(n, pe, status, call);
-    return fail_silently(status, "%s: PE %d cannot be reached: %s; a line above says why", call, pe,
-                         gshmem_status_text(status));
-}
-
 bool network_takes_batches(const struct network *n)
 {
     return n->remote && n->remote->ops->batches;
@@ -406,12 +383,6 @@ gshmem_status_t network_put(struct network *n, struct pending *pending,
     return status;
 }
 
-static bool is_done(const struct pending *p, uint64_t target)
-{
-    /* acquire: pairs with the release in requests_land */
-    return atomic_load_explicit(&p->done, memory_order_acquire) >= target;
-}
-
 __attribute__((noinline)) static gshmem_status_t requests_take_failure(struct pending *p,
                                                                        const char *call)
 {
@@ -440,7 +411,7 @@ __attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pe
 
     wait_begin(&w, call, WAIT_FOR_NETWORK);
     wait_for_object(&w, network_show_pending, p);
-    while (!status && !is_done(p, target))
+    while (!status && !pending_is_done(p, target))
         status = wait_slowly(&w);
     if (w.record)
         w.ended_by = requests_last_from(p);
@@ -459,9 +430,9 @@ gshmem_status_t network_quiet(struct pending *pending, const char *call)
     const uint64_t target = atomic_load_explicit(&pending->issued, memory_order_relaxed);
     gshmem_status_t status;
 
-    if (!is_done(pending, target)) {
+    if (!pending_is_done(pending, target)) {
         network_drive(job->network, NETWORK_FOR_REQUESTS);
-        if (!is_done(pending, target) && (status = wait_until_done(pending, target, call)))
+        if (!pending_is_done(pending, target) && (status = wait_until_done(pending, target, call)))
             return status;
     }
     if (GSHMEM_LIKELY(atomic_load_explicit(&pending->failed, memory_order_relaxed) ==
@@ -504,7 +475,7 @@ gshmem_status_t network_flush(struct pending *pending, const char *call)
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    if (is_done(pending, target))
+    if (pending_is_done(pending, target))
         return GSHMEM_OK;
     wait_begin(&w, call, WAIT_FOR_NETWORK);
     wait_for_object(&w, network_show_pending, pending);

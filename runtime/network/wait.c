@@ -344,7 +344,7 @@ static bool wait_has_stepped(struct wait *w, gshmem_status_t *status)
     return true;
 }
 
-gshmem_status_t wait_slowly_by(struct wait *w, wait_sleep *sleep, void *context)
+gshmem_status_t wait_slowly_by(struct wait *w, wait_sleep *by, void *context)
 {
     gshmem_status_t status;
 
@@ -354,7 +354,7 @@ gshmem_status_t wait_slowly_by(struct wait *w, wait_sleep *sleep, void *context)
     if (!begin_slow_step(w, now, &status))
         wait_let_others_run(now);
     else if (!status)
-        sleep(context, sleep_ns(w, now));
+        by(context, sleep_ns(w, now));
     return status;
 }
 

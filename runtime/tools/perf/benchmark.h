@@ -66,7 +66,8 @@ struct benchmark {
     enum benchmark_who who;
     enum benchmark_unit unit;
     int steps;         /* what one iteration counts for: 2 for a ping and its pong */
-    const char *sizes; /* unless --sizes, --late or --threads says otherwise; NULL: it has no size */
+    /* unless --sizes, --late or --threads says otherwise; NULL: it has no size */
+    const char *sizes;
     size_t granule;    /* sizes are rounded up to a multiple of it */
     enum benchmark_sizes sized; /* 0: a buffer holds `size` bytes */
     void (*loop)(struct run *r, uint64_t n);
