@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/job/thread.h"
+#include "runtime/network/fetches.h"
 #include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 
@@ -13,6 +14,7 @@
 struct errand {
     struct pending pending;
     uint64_t value;
+    struct fetch fetch;
 };
 
 /* One is kept for the next call: calls that wait for a response follow each other. */
@@ -70,12 +72,16 @@ static gshmem_status_t errand_run(struct network *n, struct transport_request *r
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
     request->old = value ? &e->value : NULL;
     e->pending.internal = this_thread.unheeded;
-    status = network_post(n, &e->pending, request, call);
-    if (!status)
-        status = network_quiet(&e->pending, call);
+    if (fetch_takes(request)) {
+        status = fetch_run(n, &e->fetch, &e->pending, request, call, left);
+    } else {
+        status = network_post(n, &e->pending, request, call);
+        if (!status)
+            status = network_quiet(&e->pending, call);
+        *left = status && pending_any(&e->pending);
+    }
     if (!status && value)
         *value = e->value;
-    *left = status && pending_any(&e->pending);
     if (!status)
         errand_end(n, e);
     else if (!*left)

@@ -145,9 +145,11 @@ bool network_ask(struct network *n)
 bool network_round(struct network *n)
 {
     mutex_take(&n->lock);
+    if (fetches_wait(n))
+        fetches_post(n);
     bool some = drive(n);
     some |= n->source && n->source->restless;
-    mutex_give(&n->lock);
+    fetches_give(n);
     some |= network_ask(n);
     if (atomic_load_explicit(&n->at_the_door, memory_order_relaxed))
         let_in(n);
@@ -160,11 +162,22 @@ static inline bool network_drive_held(struct network *n, enum network_purpose fo
 {
     if (for_what && n->open)
         open_batches_post_all(n);
+    if (fetches_wait(n) && !fetches_return(n)) /* else more of them are to be expected at once */
+        fetches_post(n);
     n->for_update = for_what == NETWORK_FOR_UPDATE;
     bool some = drive(n);
     n->for_update = false;
-    mutex_give(&n->lock);
+    fetches_give(n);
     return network_ask(n) || some;
+}
+
+void network_drive_fetches(struct network *n)
+{
+    proxy_stand_aside(&n->proxy);
+    if (!mutex_try(&n->lock))
+        return;
+    fetches_post(n);
+    network_drive_held(n, NETWORK_FOR_REQUESTS);
 }
 
 /* The thread that holds the lock makes progress for all. */
@@ -232,7 +245,7 @@ void network_drive_on(struct network *n)
     if (!mutex_try(&n->lock))
         return;
     drive(n);
-    mutex_give(&n->lock);
+    fetches_give(n);
     if (network_is_wanted(n))
         proxy_wake(&n->proxy); /* to ask, since the launcher may be slow */
 }
@@ -242,7 +255,10 @@ static bool arm_lane(struct network *n)
     if (!n->remote)
         return false;
     mutex_take(&n->lock);
-    bool some = transport_arm(n->remote) || n->due_anew;
+    bool some = fetches_wait(n);
+    if (some)
+        fetches_post(n);
+    some |= transport_arm(n->remote) || n->due_anew;
     mutex_give(&n->lock);
     return some;
 }
@@ -337,7 +353,7 @@ bool network_fall_asleep(struct network *n)
     bool work = n->local && transport_busy(n->local);
     if (n->source)
         work |= n->source->fall_asleep(n->source);
-    work = work || (n->remote && (transport_arm(n->remote) || n->due_anew));
+    work = work || fetches_wait(n) || (n->remote && (transport_arm(n->remote) || n->due_anew));
     mutex_give(&n->lock);
     return !work;
 }

@@ -83,6 +83,13 @@ static inline bool pending_any(const struct pending *p)
            atomic_load_explicit(&p->issued, memory_order_relaxed);
 }
 
+/* Whether all that was issued up to that position is complete, the data of gets included. */
+static inline bool pending_is_done(const struct pending *p, uint64_t position)
+{
+    /* acquire: pairs with the release in requests_land */
+    return atomic_load_explicit(&p->done, memory_order_acquire) >= position;
+}
+
 /* Before the PEs' blobs are exchanged: sets j->network, and opens a transport if there are other
  * nodes. *address and the public key are for this PE's blob; *lane_bytes of the address, at its
  * end, are for further lanes. uid: the id with which the job was started, or NULL. */

@@ -48,6 +48,13 @@ struct network {
     struct transport_request to_heap; /* a put into a heap, with the fields that are the same for
                                          all */
     _Atomic(struct errand *) idle_errand;
+    /* fetches.h */
+    _Atomic(struct fetch *) fetches; /* that wait to be posted, the last one first; */
+    struct fetch *fetches_full;      /* those for which there was no room, the first one first */
+    _Atomic uint32_t returning; /* threads whose fetches are complete, and that have not seen it */
+    _Atomic bool attended;      /* one that waits for a fetch sleeps until something arrives */
+    _Atomic uint32_t landings;  /* others sleep on this word, */
+    bool sleepers_landed;       /* and fetches of some of these are complete */
     struct job *job;
     struct stats_block *counts; /* of the lock's holder */
     bool for_update; /* the lock's holder makes progress until a peer updates this PE's memory */
@@ -98,6 +105,8 @@ bool network_try_round(struct network *n);
 bool network_drive_further(struct network *n, uint64_t now);
 /* Whether something that its source has posted is not complete. */
 bool network_pending(const struct network *n);
+/* network_drive for a thread whose fetch waits to be posted: posts all that do (fetches.h). */
+void network_drive_fetches(struct network *n);
 /* A round by a thread that does not wait: the proxy stands aside. The bootstrap is not asked. */
 void network_drive_on(struct network *n);
 /* Sends what was held back: now, also where another thread has the lock, which may only post. */
@@ -123,6 +132,9 @@ gshmem_status_t network_post_flight(struct network *n, struct transport_request 
                                     struct flight *flight, struct landing *l);
 /* Ends it: the next quiet reports the failure. */
 void network_fail_flight(struct flight *flight, gshmem_status_t status);
+/* The result of a call whose request to that PE the transport has refused. */
+gshmem_status_t network_explain(struct network *n, int pe, gshmem_status_t status,
+                                const char *call);
 /* With the lock held, which it releases meanwhile: the queue to the request's PE is full. Makes
  * progress and attempts it again, until the attempt does not return TRANSPORT_FULL. */
 typedef gshmem_status_t network_attempt(struct network *n, void *of);
@@ -142,6 +154,27 @@ void open_batches_post_all(struct network *n);
 bool open_batches_are_free(const struct network *n);
 /* Ends those that are open: the network ends. */
 void open_batches_end(struct network *n);
+
+/* ---- fetches.c, with the lock held ---- */
+
+/* Whether fetches wait to be posted. */
+static inline bool fetches_wait(const struct network *n)
+{
+    return atomic_load_explicit(&n->fetches, memory_order_relaxed) || n->fetches_full;
+}
+
+/* Also without the lock: whether some thread's fetch is complete and the thread has not gone on
+ * yet. It may be about to make the next one. */
+static inline bool fetches_return(const struct network *n)
+{
+    return atomic_load_explicit(&n->returning, memory_order_relaxed) != 0;
+}
+
+/* Posts those that wait. The next progress sends them. */
+void fetches_post(struct network *n);
+/* After progress: releases the lock, and wakes the threads that sleep and whose fetches are
+ * complete, by one system call for all. */
+void fetches_give(struct network *n);
 
 /* ---- batch_owners.c, with the lock held ---- */
 

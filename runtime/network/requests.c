@@ -169,7 +169,7 @@ gshmem_status_t network_when_there_is_room(struct network *n,
         int events = 0;
         if ((status = n->remote->ops->progress(n->remote, &events)))
             break;
-        mutex_give(&n->lock);
+        fetches_give(n);
         /* The PE of the request may have failed while messages of other PEs arrive. */
         status = events && round % 64 ? GSHMEM_OK : wait_step(&w);
         network_enter(n);
@@ -183,6 +183,15 @@ gshmem_status_t network_when_there_is_room(struct network *n,
 static gshmem_status_t requests_attempt(struct network *n, void *of)
 {
     return trace_is_on() ? requests_post_traced(n, of) : requests_hand_over(n, of);
+}
+
+gshmem_status_t network_explain(struct network *n, int pe, gshmem_status_t status, const char *call)
+{
+    if (network_lost(n, pe))
+        return fail_remote(status, pe, call);
+    if (status == GSHMEM_ERR_PEER_DEAD)
+        return fail_silently(status, "%s: PE %d has left the job", call, pe);
+    return status;
 }
 
 /* Posts what the transport has not taken at once. It releases the lock, so it has a request of its
@@ -205,13 +214,7 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
     if (n->due)
         open_batches_post_due(n);
     mutex_give(&n->lock);
-    if (!status)
-        return GSHMEM_OK;
-    if (network_lost(n, request->pe))
-        return fail_remote(status, request->pe, call);
-    if (status == GSHMEM_ERR_PEER_DEAD)
-        return fail_silently(status, "%s: PE %d has left the job", call, request->pe);
-    return status;
+    return status ? network_explain(n, request->pe, status, call) : GSHMEM_OK;
 }
 
 /* With the lock held, which it releases. plain: a put of the program, without a signal. */
@@ -380,12 +383,6 @@ gshmem_status_t network_put(struct network *n, struct pending *pending,
     return status;
 }
 
-static bool is_done(const struct pending *p, uint64_t target)
-{
-    /* acquire: pairs with the release in requests_land */
-    return atomic_load_explicit(&p->done, memory_order_acquire) >= target;
-}
-
 __attribute__((noinline)) static gshmem_status_t requests_take_failure(struct pending *p,
                                                                        const char *call)
 {
@@ -414,7 +411,7 @@ __attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pe
 
     wait_begin(&w, call, WAIT_FOR_NETWORK);
     wait_for_object(&w, network_show_pending, p);
-    while (!status && !is_done(p, target))
+    while (!status && !pending_is_done(p, target))
         status = wait_slowly(&w);
     if (w.record)
         w.ended_by = requests_last_from(p);
@@ -433,9 +430,9 @@ gshmem_status_t network_quiet(struct pending *pending, const char *call)
     const uint64_t target = atomic_load_explicit(&pending->issued, memory_order_relaxed);
     gshmem_status_t status;
 
-    if (!is_done(pending, target)) {
+    if (!pending_is_done(pending, target)) {
         network_drive(job->network, NETWORK_FOR_REQUESTS);
-        if (!is_done(pending, target) && (status = wait_until_done(pending, target, call)))
+        if (!pending_is_done(pending, target) && (status = wait_until_done(pending, target, call)))
             return status;
     }
     if (GSHMEM_LIKELY(atomic_load_explicit(&pending->failed, memory_order_relaxed) ==
@@ -478,7 +475,7 @@ gshmem_status_t network_flush(struct pending *pending, const char *call)
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    if (is_done(pending, target))
+    if (pending_is_done(pending, target))
         return GSHMEM_OK;
     wait_begin(&w, call, WAIT_FOR_NETWORK);
     wait_for_object(&w, network_show_pending, pending);

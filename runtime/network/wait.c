@@ -192,8 +192,9 @@ static uint64_t sleep_ns(struct wait *w, uint64_t now)
     return ns < SLEEP_LEAST_NS ? SLEEP_LEAST_NS : ns < SLEEP_MOST_NS ? ns : SLEEP_MOST_NS;
 }
 
-static void sleep_for(uint64_t ns)
+static void sleep_for(void *unused, uint64_t ns)
 {
+    (void)unused;
     if (job->network)
         network_sleep(job->network, ns);
     else
@@ -343,7 +344,7 @@ static bool wait_has_stepped(struct wait *w, gshmem_status_t *status)
     return true;
 }
 
-gshmem_status_t wait_slowly(struct wait *w)
+gshmem_status_t wait_slowly_by(struct wait *w, wait_sleep *by, void *context)
 {
     gshmem_status_t status;
 
@@ -353,8 +354,13 @@ gshmem_status_t wait_slowly(struct wait *w)
     if (!begin_slow_step(w, now, &status))
         wait_let_others_run(now);
     else if (!status)
-        sleep_for(sleep_ns(w, now));
+        by(context, sleep_ns(w, now));
     return status;
+}
+
+gshmem_status_t wait_slowly(struct wait *w)
+{
+    return wait_slowly_by(w, sleep_for, NULL);
 }
 
 gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t seen,

@@ -123,6 +123,9 @@ static inline void wait_without_spin(struct wait *w)
 /* After the spin: drives the network, yields, then sleeps for ever longer times up to a bound;
  * checks for failure. */
 gshmem_status_t wait_slowly(struct wait *w);
+/* The same for a wait that sleeps in a way of its own, at most for so many ns. */
+typedef void wait_sleep(void *context, uint64_t ns);
+gshmem_status_t wait_slowly_by(struct wait *w, wait_sleep *by, void *context);
 
 static inline gshmem_status_t wait_step(struct wait *w)
 {

@@ -56,6 +56,7 @@ enum benchmark_who {
 enum benchmark_sizes {
     SPREAD = 1, /* a buffer holds `size` bytes for each PE of the job */
     LATE,       /* they are no bytes: by how many microseconds a PE is late (--late, not --sizes) */
+    THREADS,    /* likewise: how many threads of the PE call (--threads) */
 };
 
 enum benchmark_unit { NANOSECONDS, GIGABYTES_PER_SECOND, MILLIONS_PER_SECOND, KIBIBYTES };
@@ -65,7 +66,8 @@ struct benchmark {
     enum benchmark_who who;
     enum benchmark_unit unit;
     int steps;         /* what one iteration counts for: 2 for a ping and its pong */
-    const char *sizes; /* unless --sizes or --late says otherwise; NULL: it has no size */
+    /* unless --sizes, --late or --threads says otherwise; NULL: it has no size */
+    const char *sizes;
     size_t granule;    /* sizes are rounded up to a multiple of it */
     enum benchmark_sizes sized; /* 0: a buffer holds `size` bytes */
     void (*loop)(struct run *r, uint64_t n);
@@ -109,6 +111,14 @@ void loop_gather_sent(struct run *r, uint64_t n);
 void loop_scatter(struct run *r, uint64_t n);
 void loop_scatter_ix(struct run *r, uint64_t n);
 void loop_scatter_sent(struct run *r, uint64_t n);
+
+/* Of threads: operations of all of them in one iteration. */
+enum { THREADS_PUTS = 1 << 20, THREADS_FETCHES = 1 << 13, THREADS_MOST = 64 };
+void loop_threads_p(struct run *r, uint64_t n);
+void loop_threads_g(struct run *r, uint64_t n);
+void loop_threads_fetch_add(struct run *r, uint64_t n);
+void loop_threads_swap(struct run *r, uint64_t n);
+void loop_threads_compare_swap(struct run *r, uint64_t n);
 
 void loop_pingpong(struct run *r, uint64_t n);
 void loop_signal_pingpong(struct run *r, uint64_t n);

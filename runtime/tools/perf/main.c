@@ -28,7 +28,8 @@ static bool measure_all(struct bench *b)
 {
     const struct options *o = b->options;
     struct result result = {0};
-    double beside = 0; /* the median of the last row that others are compared with */
+    double beside[SIZES_MAX] = {0}; /* by size, medians of the last row that others are compared
+                                       with */
     size_t size[SIZES_MAX];
     const int rows = count_rows(b);
     const char *why;
@@ -51,10 +52,10 @@ static bool measure_all(struct bench *b)
                         what->name);
                 good = false;
             } else if (b->run.pe == 0) {
-                result.beside = what->beside && strcmp(what->beside, what->name) ? beside : 0;
+                result.beside = what->beside && strcmp(what->beside, what->name) ? beside[i] : 0;
                 report_result(b, what, size[i], &result);
                 if (what->beside && !strcmp(what->beside, what->name))
-                    beside = result_median(&result);
+                    beside[i] = result_median(&result);
             }
         }
     }
@@ -99,7 +100,7 @@ int main(int argc, char **argv)
     bool understood = perf_options_parse(&o, argc, argv, why, sizeof(why));
     int status = 0;
 
-    if (startup() != 0)
+    if (startup(understood && options_need_threads(&o)) != 0)
         return 1;
     const bool is_first = lib_my_pe() == 0;
     o.csv |= understood && o.plot;

@@ -20,7 +20,8 @@ enum {
 
 static size_t buffer_bytes(const struct benchmark *what, size_t size, int n_pes)
 {
-    size_t bytes = what->sized == LATE ? 0 : what->sized == SPREAD ? size * (size_t)n_pes : size;
+    const bool no_bytes = what->sized == LATE || what->sized == THREADS;
+    size_t bytes = no_bytes ? 0 : what->sized == SPREAD ? size * (size_t)n_pes : size;
 
     return bytes ? (bytes + LINE - 1) / LINE * LINE : LINE;
 }
@@ -38,7 +39,12 @@ static size_t slots(const struct options *o, size_t bytes)
 int bench_sizes(const struct bench *b, const struct benchmark *what, size_t size[SIZES_MAX])
 {
     const struct options *o = b->options;
-    const int given = what->sized == LATE ? o->n_late : o->n_sizes;
+    const int given = what->sized == LATE      ? o->n_late
+                      : what->sized == THREADS ? o->n_threads
+                                               : o->n_sizes;
+    const size_t *sizes = what->sized == LATE      ? o->late
+                          : what->sized == THREADS ? o->threads
+                                                   : o->size;
     int n = given, kept = 0;
 
     if (!what->sizes) {
@@ -46,7 +52,7 @@ int bench_sizes(const struct bench *b, const struct benchmark *what, size_t size
         return 1;
     }
     if (n)
-        memcpy(size, what->sized == LATE ? o->late : o->size, (size_t)n * sizeof(size[0]));
+        memcpy(size, sizes, (size_t)n * sizeof(size[0]));
     else
         n = sizes_parse(what->sizes, size);
     for (int i = 0; i < n; i++) {

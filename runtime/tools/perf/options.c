@@ -106,6 +106,16 @@ static bool take_late(struct options *o, const char *value)
     return o->n_late > 0;
 }
 
+static bool take_threads(struct options *o, const char *value)
+{
+    o->n_threads = sizes_parse(value, o->threads);
+    for (int i = 0; i < o->n_threads; i++) {
+        if (o->threads[i] > THREADS_MOST)
+            return false;
+    }
+    return o->n_threads > 0;
+}
+
 static bool parse_size(const char **text, size_t *size)
 {
     static const char units[] = "kmg";
@@ -210,6 +220,8 @@ static const struct {
      "sizes for benchmarks that have one: 8,1M or a range 1-64K (doubling) or 8-1M*8"},
     {"--late", "LIST", take_late, "microseconds such as 100,1000, up to 10000000",
      "microseconds by which a PE is late in late_wait and late_barrier, which have no sizes"},
+    {"--threads", "LIST", take_threads, "numbers such as 1,2,8, up to 64",
+     "how many threads of PE 0 call in the rows threads_..., which have no sizes"},
     {"--rounds", "N", take_rounds, "a number from 1 to 1000000", "blocks to measure (20)"},
     {"--time", "US", take_time, "microseconds from 1 to 10000000",
      "microseconds that a block of operations should take (500)"},
@@ -369,6 +381,10 @@ bool perf_options_parse(struct options *o, int argc, char **argv, char *why, siz
             o->irregular = true;
             continue;
         }
+        if (!strcmp(argv[i], "threads")) {
+            o->by_threads = true;
+            continue;
+        }
         if (o->n_selected == SELECTED_MAX)
             return wrong(why, why_size, "more than %d benchmarks", SELECTED_MAX);
         if (!(o->selected[o->n_selected++] = benchmark_find(argv[i])))
@@ -383,12 +399,22 @@ bool perf_options_parse(struct options *o, int argc, char **argv, char *why, siz
 
 bool options_selected(const struct options *o, const struct benchmark *what)
 {
-    if (o->irregular && what->beside)
+    const bool by_threads = what->sized == THREADS;
+
+    if (by_threads ? o->by_threads : o->irregular && what->beside)
         return true;
     if (o->n_selected == 0)
-        return !o->irregular;
+        return !by_threads && !o->irregular && !o->by_threads;
     for (int i = 0; i < o->n_selected; i++)
         if (o->selected[i] == what)
+            return true;
+    return false;
+}
+
+bool options_need_threads(const struct options *o)
+{
+    for (const struct benchmark *b = benchmarks; b->name; b++)
+        if (b->sized == THREADS && options_selected(o, b))
             return true;
     return false;
 }
@@ -396,7 +422,8 @@ bool options_selected(const struct options *o, const struct benchmark *what)
 void options_help(FILE *to)
 {
     fprintf(to, "usage: " LIB_PROGRAM " [OPTION…] [BENCHMARK…]\n\n"
-                "Measures the named benchmarks, or all. Start it with any launcher, e.g.\n"
+                "Measures the named benchmarks, or all but those of threads; \"irregular\" and\n"
+                "\"threads\" stand for all rows of their kind. Start it with any launcher, e.g.\n"
                 "    gshmemrun -n 2 --bind core " LIB_PROGRAM " put get --sizes 8,1M\n\n");
     for (size_t t = 0; t < sizeof(table) / sizeof(table[0]); t++)
         if (table[t].text)

@@ -30,9 +30,12 @@ struct options {
     size_t size[SIZES_MAX];
     int n_late; /* the same of the microseconds by which a PE is late */
     size_t late[SIZES_MAX];
+    int n_threads; /* and of threads */
+    size_t threads[SIZES_MAX];
     int n_statistics;
     struct statistic statistic[STATISTICS_MAX];
     bool irregular; /* all rows of irregular programs */
+    bool by_threads; /* all rows of threads, which are in no other choice */
     int n_selected; /* 0: all, or those */
     const struct benchmark *selected[SELECTED_MAX];
 };
@@ -41,6 +44,8 @@ struct options {
 bool perf_options_parse(struct options *o, int argc, char **argv, char *why, size_t why_size);
 
 bool options_selected(const struct options *o, const struct benchmark *what);
+/* Whether several threads will call the library. */
+bool options_need_threads(const struct options *o);
 
 /* "8,1M", "1-64K" (doubling), "8-1M*8": at most SIZES_MAX sizes; their number, or -1. */
 int sizes_parse(const char *text, size_t size[SIZES_MAX]);

@@ -32,7 +32,10 @@ void report_progress(const struct benchmark *what, size_t size, int row, int row
         progress.began = now;
     fprintf(stderr, "[%d of %d] %s", row + 1, rows, what->name);
     if (what->sizes)
-        fprintf(stderr, ", %zu %s", size, what->sized == LATE ? "us late" : "bytes");
+        fprintf(stderr, ", %zu %s", size,
+                what->sized == LATE      ? "us late"
+                : what->sized == THREADS ? "threads"
+                                         : "bytes");
     if (row) /* as if all took the same time */
         fprintf(stderr, "; about %.0f s left", (now - progress.began) / row * (rows - row));
     fflush(stderr);

@@ -31,12 +31,22 @@ double once_contact(void)
 }
 #endif
 
-int startup(void)
+static int start_library(bool by_threads)
+{
+#if LIB_HAS_THREADS
+    if (by_threads)
+        return lib_init_for_threads();
+#endif
+    (void)by_threads;
+    return lib_init();
+}
+
+int startup(bool by_threads)
 {
     double before = machine_memory();
     uint64_t begin = machine_ns();
 
-    if (lib_init() != 0)
+    if (start_library(by_threads) != 0)
         return 1;
     init_ns = (double)(machine_ns() - begin);
     memory_kib = machine_memory() - before;

@@ -2,6 +2,9 @@
 #ifndef PERF_STARTUP_H
 #define PERF_STARTUP_H
 
-int startup(void); /* lib_init, watched; 0 if it worked */
+#include <stdbool.h>
+
+/* lib_init, watched; 0 if it worked. by_threads: for several threads that call. */
+int startup(bool by_threads);
 
 #endif

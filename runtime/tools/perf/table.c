@@ -12,6 +12,10 @@
 #define IRREGULAR(name, loop, beside, text)                                                        \
     {name, ALL, MILLIONS_PER_SECOND, IRREGULAR_ROUND, NULL, 1, 0, loop, NULL, text, 7, beside}
 
+#define OF_THREADS(name, operations, loop, text)                                                   \
+    {name, ONE, MILLIONS_PER_SECOND, operations, "1,2,8,32", 1, THREADS, loop, NULL, text, 7,      \
+     "threads_p"}
+
 const struct benchmark benchmarks[] = {
     {"init", ALL, NANOSECONDS, 1, NULL, 1, 0, NULL, once_init,
      "start of the library, one time of each PE", 0, NULL},
@@ -99,6 +103,16 @@ const struct benchmark benchmarks[] = {
               "rate of puts to random places of all PEs, aggregated by hand"),
     IRREGULAR("scatter", loop_scatter, "scatter_sent", "the same by p"),
     IRREGULAR("scatter_ix", loop_scatter_ix, "scatter_sent", "the same by ixput"),
+#endif
+#if LIB_HAS_THREADS
+    OF_THREADS("threads_p", THREADS_PUTS, loop_threads_p,
+               "rate of puts of one long by several threads: size in threads"),
+    OF_THREADS("threads_g", THREADS_FETCHES, loop_threads_g, "the same of gets"),
+    OF_THREADS("threads_fetch_add", THREADS_FETCHES, loop_threads_fetch_add,
+               "the same of atomic fetch and add"),
+    OF_THREADS("threads_swap", THREADS_FETCHES, loop_threads_swap, "the same of atomic swap"),
+    OF_THREADS("threads_compare_swap", THREADS_FETCHES, loop_threads_compare_swap,
+               "the same of atomic compare and swap"),
 #endif
     {"late_wait", PAIR, NANOSECONDS, 1, LATENESS, 1, LATE, loop_late_wait, NULL,
      "round trip of p and wait_until, without the time by which the peer is late: size in "

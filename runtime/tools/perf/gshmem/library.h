@@ -14,6 +14,7 @@
 #define LIB_HAS_LOCK   1
 #define LIB_HAS_HEAP   1
 #define LIB_HAS_INDEXED 1
+#define LIB_HAS_THREADS 1
 
 /* A benchmark of calls that fail would be fast and wrong: the error policy ends the job instead. */
 static inline void lib_must(gshmem_status_t status)
@@ -26,6 +27,14 @@ static inline void lib_must(gshmem_status_t status)
 static inline int lib_init(void)
 {
     return gshmem_init() != GSHMEM_OK;
+}
+
+/* The same for a program whose threads call it at the same time. */
+static inline int lib_init_for_threads(void)
+{
+    int provided;
+
+    return gshmem_init_thread(GSHMEM_THREAD_MULTIPLE, &provided) != GSHMEM_OK;
 }
 
 static inline void lib_finalize(void)
