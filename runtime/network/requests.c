@@ -322,20 +322,6 @@ void network_fail_flight(struct flight *flight, gshmem_status_t status)
     requests_land(flight, status);
 }
 
-bool network_takes_batches(const struct network *n)
-{
-    return n->remote && n->remote->ops->batches != TRANSPORT_NO_BATCHES;
-}
-
-size_t network_batch_bytes(const struct network *n, int each)
-{
-    const int takes = n->remote ? n->remote->ops->batches : TRANSPORT_NO_BATCHES;
-
-    if (takes == TRANSPORT_ALL_BATCHES)
-        return SIZE_MAX;
-    return takes == TRANSPORT_SMALL_BATCHES && each != TRANSPORT_GET ? TRANSPORT_COPIED : 0;
-}
-
 bool network_opens_batches(const struct network *n)
 {
     return network_takes_batches(n) && !trace_is_on();

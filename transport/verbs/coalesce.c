@@ -339,9 +339,9 @@ bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op)
 
 /* ---- Sending ---- */
 
-/* Whether no part of it may go as writes: updates; signals and records of a batch, which such a path
- * might write before what is before them. And only a message behind a write of iWARP shows that the
- * write has arrived. */
+/* Whether no part of it may go as writes: updates; signals and records of a batch, which such a
+ * path might write before what is before them. And only a message behind a write of iWARP shows
+ * that the write has arrived. */
 static bool coalesce_needs_message(const struct link *l, const struct coalesced *g)
 {
     return g->updates || ((g->signals || g->in_order) && l->active[0]->reorders) ||
