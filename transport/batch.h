@@ -42,6 +42,21 @@ static inline uint32_t batch_number(const char *record)
     return le32toh(number);
 }
 
+/* An operand of a record of updates, of 4 or 8 bytes. */
+static inline __attribute__((always_inline)) uint64_t batch_operand(const char *value,
+                                                                    size_t bytes)
+{
+    uint64_t operand = 0;
+    uint32_t half;
+
+    if (bytes == sizeof operand) {
+        memcpy(&operand, value, sizeof operand);
+        return operand;
+    }
+    memcpy(&half, value, sizeof half);
+    return half;
+}
+
 /* Whether a batch has elements of a size and in a number that there may be, and its payload the
  * bytes of their records. */
 static inline bool batch_is_sound(int each, uint64_t elements, uint64_t element_bytes,

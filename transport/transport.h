@@ -45,7 +45,7 @@ enum transport_kind {
     TRANSPORT_GET,    /* remote -> local */
     TRANSPORT_ATOMIC, /* made by the target; the old value goes to *old if that is not NULL */
     TRANSPORT_BATCH,  /* many elements of one object, each put, got or updated (batch.h); only for
-                         transports whose ops have `batches` */
+                         transports whose ops have `batches`, and of those that they name */
 };
 
 enum transport_flags {
@@ -62,6 +62,13 @@ enum transport_flags {
     TRANSPORT_UNORDERED = 16,
     /* With TRANSPORT_MORE: many requests follow, and then a progress. Sending may wait for it. */
     TRANSPORT_HELD = 32,
+};
+
+/* Which batches post takes. */
+enum transport_batches {
+    TRANSPORT_NO_BATCHES,
+    TRANSPORT_SMALL_BATCHES, /* of puts and updates, whose records take TRANSPORT_COPIED at most */
+    TRANSPORT_ALL_BATCHES,
 };
 
 /* A put of at most this many bytes, or a batch whose records take no more, has been copied when
@@ -293,7 +300,8 @@ struct transport_ops {
     /* Optional. Called in a child of fork: closes the descriptors by which peers notice that the
      * parent ends, and touches nothing else, as a thread of the parent may have been anywhere. */
     void (*leave_parent)(struct transport *t);
-    /* Optional. Whether post takes TRANSPORT_BATCH; otherwise each element is a request. */
+    /* Optional. Which TRANSPORT_BATCH post takes, an enum transport_batches; of others each element
+     * is a request. */
     int batches;
 };
 

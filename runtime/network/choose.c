@@ -1,4 +1,5 @@
-/* Which transports a job uses: TCP, and verbs above it where there are NICs that can. */
+/* Which transports a job uses: TCP, and verbs above it where there are NICs that can; and which
+ * batches it takes. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -145,4 +146,18 @@ gshmem_status_t network_choose(struct network *n)
     log_info("transport tcp: %s", why);
     status = transport_tcp.open(&n->config, &n->remote);
     return status ? status : add_verbs(n);
+}
+
+bool network_takes_batches(const struct network *n)
+{
+    return n->remote && n->remote->ops->batches != TRANSPORT_NO_BATCHES;
+}
+
+size_t network_batch_bytes(const struct network *n, int each)
+{
+    const int takes = n->remote ? n->remote->ops->batches : TRANSPORT_NO_BATCHES;
+
+    if (takes == TRANSPORT_ALL_BATCHES)
+        return SIZE_MAX;
+    return takes == TRANSPORT_SMALL_BATCHES && each != TRANSPORT_GET ? TRANSPORT_COPIED : 0;
 }

@@ -160,10 +160,13 @@ gshmem_status_t network_post(struct network *n, struct pending *pending,
 gshmem_status_t network_post_landing(struct network *n, struct pending *pending,
                                      struct transport_request *request, struct landing *l,
                                      const char *call);
-/* Whether the transport to other nodes takes batches; and whether small operations of threads are
- * collected in them. */
+/* Whether the transport to other nodes takes batches of puts and updates, of TRANSPORT_COPIED bytes
+ * at least; and whether small operations of threads are collected in them. */
 bool network_takes_batches(const struct network *n);
 bool network_opens_batches(const struct network *n);
+/* The bytes that the records of a batch may take that does this to each element; 0: the transport
+ * takes none such. */
+size_t network_batch_bytes(const struct network *n, int each);
 /* Whether some of these bytes of this process are device memory. */
 bool network_is_on_device(const struct network *n, const void *at, size_t bytes);
 /* A put into another PE's heap, by a short path, for data that the transport copies, or that stays

@@ -325,11 +325,6 @@ void network_fail_flight(struct flight *flight, gshmem_status_t status)
     requests_land(flight, status);
 }
 
-bool network_takes_batches(const struct network *n)
-{
-    return n->remote && n->remote->ops->batches;
-}
-
 bool network_opens_batches(const struct network *n)
 {
     return network_takes_batches(n) && !trace_is_on();

@@ -137,7 +137,7 @@ static bool may_move(const struct indexed *ix, const struct location *l)
 
 static bool may_batch(const struct indexed *ix, const struct location *l)
 {
-    return ix->batches && l->way == WAY_NETWORK && l->atomicity == ATOMICITY_CPU;
+    return ix->batch_most && l->way == WAY_NETWORK && l->atomicity == ATOMICITY_CPU;
 }
 
 static void indexed_note(const struct indexed *ix, const struct location *l, size_t n)
@@ -309,8 +309,7 @@ static gshmem_status_t indexed_begin(struct indexed *ix)
     if (GSHMEM_UNLIKELY(job->races != NULL))
         indexed_follow(ix);
     ix->pending = ix->c->pending;
-    ix->batches = network_takes_batches(job->network) && ix->most <= UINT32_MAX &&
-                  !network_is_on_device(job->network, ix->local, gshmem_bytes(ix->n, ix->element));
+    ix->batch_most = indexed_batch_most(ix);
     return GSHMEM_OK;
 }
 

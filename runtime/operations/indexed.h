@@ -28,7 +28,7 @@ struct indexed {
     const uintptr_t *peer; /* [PE]: where its copy of the segment is mapped, or 0; NULL: none is */
     size_t offset;         /* of the object in that segment */
     struct pending *pending; /* where requests are counted */
-    bool batches;            /* whether those to other nodes may travel together */
+    size_t batch_most;       /* so many to another node may travel together; 0: each goes alone */
 };
 
 /* Some of its elements: from + order[0], from + order[1] …; order NULL: from, from + 1 … */
@@ -59,7 +59,9 @@ void indexed_move(const struct indexed *ix, char *there, const struct elements *
 /* Moves elements with a PE each, whose copies are mapped. */
 void indexed_move_mapped(const struct indexed *ix, const struct elements *e);
 
-/* Posts elements of one PE in batches. */
+/* So many elements may travel together to another node; 0: they may not. */
+size_t indexed_batch_most(const struct indexed *ix);
+/* Posts elements of one PE in batches of so many. */
 gshmem_status_t indexed_post(const struct indexed *ix, const struct location *l,
                              const struct elements *e);
 

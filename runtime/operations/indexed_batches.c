@@ -1,4 +1,5 @@
-/* Elements of indexed operations on their way to other nodes and back, up to 4,096 in a request.
+/* Elements of indexed operations on their way to other nodes and back, up to 4,096 in a request, or
+ * as many as the transport takes.
  *
  * A batch takes its memory from a window: its records, and for a get the elements that come back
  * and their places. A window is used again when all its batches have landed, so that what is in
@@ -236,17 +237,28 @@ static gshmem_status_t indexed_post_one(const struct indexed *ix, const struct l
     return status;
 }
 
+size_t indexed_batch_most(const struct indexed *ix)
+{
+    const size_t most =
+        network_batch_bytes(job->network, ix->each) / batch_record_bytes(ix->each, ix->element);
+
+    if (ix->most > UINT32_MAX ||
+        network_is_on_device(job->network, ix->local, gshmem_bytes(ix->n, ix->element)))
+        return 0;
+    return most < BATCH_ELEMENTS_MOST ? most : BATCH_ELEMENTS_MOST;
+}
+
 gshmem_status_t indexed_post(const struct indexed *ix, const struct location *l,
                              const struct elements *e)
 {
     gshmem_status_t status = GSHMEM_OK;
 
-    for (size_t at = 0; at < e->n && !status; at += BATCH_ELEMENTS_MOST) {
+    for (size_t at = 0; at < e->n && !status; at += ix->batch_most) {
         const size_t left = e->n - at;
         const struct elements part = {
             .from = e->order ? e->from : e->from + at,
             .order = e->order ? e->order + at : NULL,
-            .n = left < BATCH_ELEMENTS_MOST ? left : BATCH_ELEMENTS_MOST,
+            .n = left < ix->batch_most ? left : ix->batch_most,
         };
         status = indexed_post_one(ix, l, &part);
     }

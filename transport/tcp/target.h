@@ -21,7 +21,7 @@
 #define GSHMEM_TRANSPORT_TCP_TARGET_H
 
 #include "runtime/trace/trace.h"
-#include "transport/batch.h"
+#include "transport/batch_target.h"
 #include "transport/segment.h"
 #include "transport/tcp/state.h"
 
@@ -58,9 +58,8 @@ struct target_data {
 /* A batch whose records are arriving. */
 struct target_batch {
     struct request_frame f;
-    char *at;          /* its element 0 */
-    uint64_t elements; /* from there on, that the segment has */
-    uint64_t left;     /* records that have not been carried out */
+    struct batch_object object;
+    uint64_t left; /* records that have not been carried out */
 };
 
 struct target {

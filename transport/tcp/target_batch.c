@@ -1,4 +1,5 @@
-/* Carries out a batch of a peer: elements of one object, each put, got or updated (batch.h).
+/* Carries out a batch of a peer: elements of one object, each put, got or updated
+ * (batch_target.h).
  *
  * The records are carried out as they arrive, and what gets and fetching updates bring is sent as
  * it is read. So a batch needs no memory of its own here, whatever its size. */
@@ -14,11 +15,12 @@ static size_t batch_before_get(const struct target *from, const struct target_ba
     const size_t bytes = b->f.b, step = frame_record_bytes(&b->f);
 
     if (b->f.signal_segment == TRANSPORT_GET || queue_empty(&from->out) ||
-        !queue_refers_to(&from->out, b->at, bytes << 32)) /* imported memory is behind the heap */
+        !queue_refers_to(&from->out, b->object.at,
+                         bytes << 32)) /* imported memory is behind the heap */
         return n;
     for (size_t k = 0; k < n; k++, record += step) {
         const uint32_t number = batch_number(record);
-        if (queue_refers_to(&from->out, b->at + number * bytes, bytes))
+        if (queue_refers_to(&from->out, b->object.at + number * bytes, bytes))
             return k;
     }
     return n;
@@ -26,128 +28,30 @@ static size_t batch_before_get(const struct target *from, const struct target_ba
 
 bool batch_begin(struct tcp *t, struct target *from, const struct request_frame *f)
 {
-    char *at = segment_at(&t->config, f->segment, f->offset, 0);
-    const bool updates = f->signal_segment == TRANSPORT_ATOMIC;
+    struct batch_object object = {.config = &t->config,
+                                  .offset = f->offset,
+                                  .segment = f->segment,
+                                  .each = f->signal_segment,
+                                  .amo = f->amo,
+                                  .type = f->type,
+                                  .bytes = (uint32_t)f->b};
 
-    if (!at || !frame_batch_is_sound(f) || t->config.segment[f->segment].of_device)
+    if (!frame_batch_is_sound(f) || !batch_find_object(&object))
         return false;
-    if (updates &&
-        (f->amo >= GSHMEM_AMO_COUNT || atomic_type_bytes(f->type) != f->b || (uintptr_t)at % f->b))
-        return false;
-    const struct transport_segment *s = &t->config.segment[f->segment];
-    const uint64_t there = s->there ? __atomic_load_n(s->there, __ATOMIC_RELAXED) : s->bytes;
-    from->batch = (struct target_batch){
-        .f = *f,
-        .at = at,
-        .elements = f->offset < there ? (there - f->offset) / f->b : 0,
-        .left = f->a,
-    };
+    from->batch = (struct target_batch){.f = *f, .object = object, .left = f->a};
     from->put.bytes = 0; /* what follows is small: it is received as a whole */
     return true;
 }
 
-/* Where an element is, or NULL. Elements of imported memory are behind those that the segment has
- * of its own. */
-static inline char *batch_element(const struct tcp *t, const struct target_batch *b,
-                                  uint32_t number, size_t bytes)
-{
-    if (GSHMEM_LIKELY(number < b->elements))
-        return b->at + number * bytes;
-    return segment_at(&t->config, b->f.segment, b->f.offset + number * (uint64_t)bytes, bytes);
-}
-
 /* `bytes` is a constant where this is inlined, and each element one access. */
-static inline __attribute__((always_inline)) bool batch_read(const struct tcp *t,
-                                                             const struct target_batch *b,
-                                                             const char *record, char *to, size_t n,
-                                                             size_t bytes)
+static inline __attribute__((always_inline)) bool
+batch_read(const struct batch_object *o, const char *record, char *to, size_t n, size_t bytes)
 {
     for (; n; n--, record += BATCH_NUMBER_BYTES, to += bytes) {
-        const char *at = batch_element(t, b, batch_number(record), bytes);
+        const char *at = batch_element(o, batch_number(record), bytes);
         if (!at)
             return false;
         memcpy(to, at, bytes);
-    }
-    return true;
-}
-
-static inline __attribute__((always_inline)) bool batch_write(const struct tcp *t,
-                                                              const struct target_batch *b,
-                                                              const char *record, size_t n,
-                                                              size_t bytes)
-{
-    for (; n; n--, record += BATCH_NUMBER_BYTES + bytes) {
-        char *at = batch_element(t, b, batch_number(record), bytes);
-        if (!at)
-            return false;
-        if (bytes > 8)
-            memcpy(at, record + BATCH_NUMBER_BYTES, bytes);
-        else
-            segment_store(at, (const unsigned char *)record + BATCH_NUMBER_BYTES, bytes);
-    }
-    return true;
-}
-
-static inline __attribute__((always_inline)) uint64_t batch_operand(const char *value,
-                                                                    size_t bytes)
-{
-    uint64_t operand = 0;
-    uint32_t half;
-
-    if (bytes == sizeof operand) {
-        memcpy(&operand, value, sizeof operand);
-        return operand;
-    }
-    memcpy(&half, value, sizeof half);
-    return half;
-}
-
-static bool batch_update(const struct tcp *t, const struct target_batch *b, const char *record,
-                         size_t n)
-{
-    const size_t bytes = b->f.b;
-
-    for (; n; n--, record += BATCH_NUMBER_BYTES + bytes) {
-        char *at = batch_element(t, b, batch_number(record), bytes);
-        if (!at)
-            return false;
-        t->config.apply(t->config.context, (enum gshmem_amo)b->f.amo, b->f.type, at,
-                        batch_operand(record + BATCH_NUMBER_BYTES, bytes), 0);
-    }
-    return true;
-}
-
-/* An update waits for its element, and the CPU begins no other access meanwhile: elements are
- * fetched some records ahead. */
-enum { RECORDS_AHEAD = 8 };
-
-static inline __attribute__((always_inline)) void batch_fetch_ahead(const struct target_batch *b,
-                                                                    const char *record, size_t n,
-                                                                    size_t bytes)
-{
-    const char *ahead = record + RECORDS_AHEAD * (BATCH_NUMBER_BYTES + bytes);
-
-    /* any number: an address without memory is not fetched */
-    if (GSHMEM_LIKELY(n > RECORDS_AHEAD))
-        __builtin_prefetch((void *)((uintptr_t)b->at + batch_number(ahead) * bytes), 1);
-}
-
-/* The most frequent update: it costs half of config.apply. acq_rel as there. */
-static inline __attribute__((always_inline)) bool batch_add_by_size(const struct tcp *t,
-                                                                      const struct target_batch *b,
-                                                                      const char *record, size_t n,
-                                                                      size_t bytes)
-{
-    for (; n; n--, record += BATCH_NUMBER_BYTES + bytes) {
-        char *at = batch_element(t, b, batch_number(record), bytes);
-        const uint64_t operand = batch_operand(record + BATCH_NUMBER_BYTES, bytes);
-        if (!at)
-            return false;
-        batch_fetch_ahead(b, record, n, bytes);
-        if (bytes == sizeof operand)
-            __atomic_fetch_add((uint64_t *)(void *)at, operand, __ATOMIC_ACQ_REL);
-        else
-            __atomic_fetch_add((uint32_t *)(void *)at, (uint32_t)operand, __ATOMIC_ACQ_REL);
     }
     return true;
 }
@@ -160,24 +64,23 @@ static bool batch_fetch_update(const struct tcp *t, const struct target_batch *b
     const bool compares = step > BATCH_NUMBER_BYTES + bytes;
 
     for (; n; n--, record += step, to += FETCHED_VALUE_BYTES) {
-        char *at = batch_element(t, b, batch_number(record), bytes);
+        char *at = batch_element(&b->object, batch_number(record), bytes);
         const char *operands = record + BATCH_NUMBER_BYTES;
         if (!at)
             return false;
-        const uint64_t old = t->config.apply(
-            t->config.context, (enum gshmem_amo)b->f.amo, b->f.type, at,
-            batch_operand(operands, bytes), compares ? batch_operand(operands + bytes, bytes) : 0);
+        const uint64_t old = t->config.apply(t->config.context, (enum gshmem_amo)b->f.amo,
+                                             b->f.type, at, batch_operand(operands, bytes),
+                                             compares ? batch_operand(operands + bytes, bytes) : 0);
         frame_put64((unsigned char *)to, old);
     }
     return true;
 }
 
-/* The most frequent one, as batch_add. */
-static bool batch_fetch_add(const struct tcp *t, const struct target_batch *b, const char *record,
-                            char *to, size_t n)
+/* The most frequent one. */
+static bool batch_fetch_add(const struct batch_object *o, const char *record, char *to, size_t n)
 {
     for (; n; n--, record += BATCH_NUMBER_BYTES + 8, to += FETCHED_VALUE_BYTES) {
-        char *at = batch_element(t, b, batch_number(record), 8);
+        char *at = batch_element(o, batch_number(record), 8);
         if (!at)
             return false;
         frame_put64((unsigned char *)to,
@@ -188,55 +91,20 @@ static bool batch_fetch_add(const struct tcp *t, const struct target_batch *b, c
     return true;
 }
 
-static bool batch_add(const struct tcp *t, const struct target_batch *b, const char *record,
-                      size_t n)
+static bool batch_get(const struct batch_object *o, const char *record, char *to, size_t n)
 {
-    return b->f.b == sizeof(uint64_t) ? batch_add_by_size(t, b, record, n, sizeof(uint64_t))
-                                      : batch_add_by_size(t, b, record, n, sizeof(uint32_t));
-}
-
-/* A case for each size that elements may have. */
-#define BATCH_BY_SIZE(bytes, call)                                                                 \
-    switch (bytes) {                                                                               \
-    case 1:                                                                                        \
-        return call(1);                                                                            \
-    case 2:                                                                                        \
-        return call(2);                                                                            \
-    case 4:                                                                                        \
-        return call(4);                                                                            \
-    case 8:                                                                                        \
-        return call(8);                                                                            \
-    case 16:                                                                                       \
-        return call(16);                                                                           \
-    case 32:                                                                                       \
-        return call(32);                                                                           \
-    default:                                                                                       \
-        return call(64);                                                                           \
-    }
-
-static bool batch_get(const struct tcp *t, const struct target_batch *b, const char *record,
-                      char *to, size_t n)
-{
-#define READ(size) batch_read(t, b, record, to, n, size)
-    BATCH_BY_SIZE(b->f.b, READ)
+#define READ(size) batch_read(o, record, to, n, size)
+    BATCH_BY_SIZE(o->bytes, READ)
 #undef READ
-}
-
-static bool batch_put(const struct tcp *t, const struct target_batch *b, const char *record,
-                      size_t n)
-{
-#define WRITE(size) batch_write(t, b, record, n, size)
-    BATCH_BY_SIZE(b->f.b, WRITE)
-#undef WRITE
 }
 
 static bool batch_fetch(const struct tcp *t, const struct target_batch *b, const char *record,
                         char *to, size_t n)
 {
     if (b->f.signal_segment == TRANSPORT_GET)
-        return batch_get(t, b, record, to, n);
+        return batch_get(&b->object, record, to, n);
     if (b->f.amo == GSHMEM_AMO_ADD && b->f.b == 8 && !atomic_type_is_real(b->f.type))
-        return batch_fetch_add(t, b, record, to, n);
+        return batch_fetch_add(&b->object, record, to, n);
     return batch_fetch_update(t, b, record, to, n);
 }
 
@@ -299,12 +167,8 @@ bool batch_take(struct tcp *t, struct target *from)
         return true;
     if (batch_fetches(b))
         fine = batch_respond(t, from, n, &n);
-    else if (b->f.signal_segment == TRANSPORT_PUT)
-        fine = batch_put(t, b, record, n);
-    else if (b->f.amo == GSHMEM_AMO_ADD && !atomic_type_is_real(b->f.type))
-        fine = batch_add(t, b, record, n);
     else
-        fine = batch_update(t, b, record, n);
+        fine = batch_carry_out(&b->object, record, n);
     if (!fine)
         return target_refuse(t, from, "an element of a batch that is not in symmetric memory");
     from->in.first += n * bytes;

@@ -318,5 +318,5 @@ const struct transport_ops transport_tcp = {
     .close = tcp_close,
     .report = tcp_report,
     .leave_parent = tcp_leave_parent,
-    .batches = 1,
+    .batches = TRANSPORT_ALL_BATCHES,
 };

@@ -1,4 +1,5 @@
-/* Small puts and updates that coalesce into one operation.
+/* Small puts and updates that coalesce into one operation; they come one by one, or as a batch of
+ * few records.
  *
  * - While something is in flight to a PE, a small loose request waits for more of its kind. A put
  *   that begins where the last one ends is merged with it.
@@ -18,6 +19,7 @@
 
 #include "gshmem/rma.h"
 #include "gshmem/type.h"
+#include "transport/batch.h"
 #include "transport/verbs/atomics.h"
 #include "transport/verbs/carry.h"
 #include "transport/verbs/coalesce.h"
@@ -91,6 +93,46 @@ bool coalesce_takes(const struct link *l, const struct transport_request *r)
     return (l->active[0]->sends != l->active[0]->done || l->messages.sent != l->messages.replied ||
             l->issuing != l->posted) &&
            coalesce_is_in_chunk(l, &c[0]) && (n == 1 || coalesce_is_in_chunk(l, &c[1]));
+}
+
+/* A record of a batch, as the request that it would be by itself. */
+static struct transport_request coalesce_request_of(const struct transport_request *batch,
+                                                    uint64_t i)
+{
+    const size_t bytes = batch->element_bytes, step = batch_record_bytes(batch->each, bytes);
+    const char *record = (const char *)batch->local + i * step,
+               *value = record + BATCH_NUMBER_BYTES;
+    struct transport_request one = {.kind = batch->each,
+                                    .segment = batch->segment,
+                                    .amo = batch->amo,
+                                    .type = batch->type,
+                                    .offset = batch->offset + batch_number(record) * bytes};
+
+    if (one.kind == TRANSPORT_ATOMIC) {
+        one.operand = batch_operand(value, bytes);
+    } else {
+        one.local = (void *)(uintptr_t)value;
+        one.bytes = bytes;
+    }
+    return one;
+}
+
+bool coalesce_takes_batch(const struct link *l, const struct transport_request *r)
+{
+    const uint64_t record =
+        MESSAGE_CHANGE_FAR +
+        (r->each == TRANSPORT_ATOMIC ? MESSAGE_CHANGE_UPDATE : r->element_bytes);
+
+    if (r->kind != TRANSPORT_BATCH || l->state != LINK_ACTIVE ||
+        r->elements * record > MESSAGE_CHANGES_DATA)
+        return false;
+    for (uint64_t i = 0; i < r->elements; i++) {
+        const struct transport_request one = coalesce_request_of(r, i);
+        struct message_change c[2];
+        if (!coalesce_describe(&one, c) || !coalesce_is_in_chunk(l, &c[0]))
+            return false;
+    }
+    return true;
 }
 
 /* ---- Collecting ---- */
@@ -211,6 +253,20 @@ static bool coalesce_make_room(struct link *l)
            (l->coalesce.list = calloc(COALESCED_MOST, sizeof *l->coalesce.list));
 }
 
+/* Nothing joins them. */
+static gshmem_status_t coalesce_add_records(struct verbs *v, struct coalesced *g,
+                                            const struct transport_request *batch)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (uint64_t i = 0; i < batch->elements && !status; i++) {
+        const struct transport_request one = coalesce_request_of(batch, i);
+        status = coalesce_add(v, g, &one);
+    }
+    g->closed = g->in_order = true;
+    return status;
+}
+
 static gshmem_status_t coalesce_begin(struct verbs *v, struct link *l,
                                       const struct transport_request *r)
 {
@@ -222,18 +278,25 @@ static gshmem_status_t coalesce_begin(struct verbs *v, struct link *l,
         return TRANSPORT_FULL;
     g->last = (struct message_change){.segment = UINT8_MAX}; /* not near any */
     g->bytes = g->changes = 0;
-    g->updates = g->signals = g->of_device = g->closed = false;
+    g->updates = g->signals = g->in_order = g->of_device = g->closed = false;
     g->round = v->rounds;
     g->then = l->coalesce.joined_next - 1; /* differs from joined_next: it has just grown */
-    gshmem_status_t status = coalesce_add(v, g, r);
+    gshmem_status_t status =
+        r->kind == TRANSPORT_BATCH ? coalesce_add_records(v, g, r) : coalesce_add(v, g, r);
     if (status)
         return status;
     g->op = op_open(l, r);
     g->op->coalesced = g;
-    l->coalesce.open = l->direct ? g : NULL;
+    l->coalesce.open = l->direct && !g->closed ? g : NULL;
     l->coalesce.next++;
     l->posted++;
     return GSHMEM_OK;
+}
+
+gshmem_status_t coalesce_post_batch(struct verbs *v, struct link *l,
+                                    const struct transport_request *r)
+{
+    return coalesce_begin(v, l, r);
 }
 
 gshmem_status_t coalesce_post(struct verbs *v, struct link *l, const struct transport_request *r,
@@ -276,11 +339,13 @@ bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op)
 
 /* ---- Sending ---- */
 
-/* Whether no part of it may go as writes: updates, and signals that such a path might write before
- * their data; and only a message behind a write of iWARP shows that the write has arrived. */
+/* Whether no part of it may go as writes: updates; signals and records of a batch, which such a
+ * path might write before what is before them. And only a message behind a write of iWARP shows
+ * that the write has arrived. */
 static bool coalesce_needs_message(const struct link *l, const struct coalesced *g)
 {
-    return g->updates || (g->signals && l->active[0]->reorders) || l->active[0]->nic->iwarp;
+    return g->updates || ((g->signals || g->in_order) && l->active[0]->reorders) ||
+           l->active[0]->nic->iwarp;
 }
 
 /* Puts to a GPU's memory go as writes where NICs reach it: the target's proxy would copy them one

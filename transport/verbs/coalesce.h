@@ -15,6 +15,10 @@ bool coalesce_takes(const struct link *l, const struct transport_request *reques
 /* Lets it join the last operation, or begin a collection (*begun); TRANSPORT_FULL: no room. */
 gshmem_status_t coalesce_post(struct verbs *v, struct link *l,
                               const struct transport_request *request, bool *begun);
+/* Whether a batch has so few records that it goes as a collection; and begins that. */
+bool coalesce_takes_batch(const struct link *l, const struct transport_request *request);
+gshmem_status_t coalesce_post_batch(struct verbs *v, struct link *l,
+                                    const struct transport_request *request);
 /* Whether a collection still waits for more. */
 bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op);
 bool coalesce_issue(struct verbs *v, struct link *l, struct op *op);

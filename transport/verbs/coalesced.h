@@ -29,6 +29,7 @@ struct coalesced {
     uint32_t head;           /* where the last begins */
     bool updates;            /* there are updates in it that the target makes */
     bool signals;            /* some are signals of puts, behind their data */
+    bool in_order;           /* they are the records of a batch */
     bool of_device;          /* some are to memory that only the target's device touches */
     bool closed;             /* nothing joins them any more */
     unsigned round;          /* when it was last to be issued, */

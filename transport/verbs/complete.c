@@ -71,7 +71,8 @@ __attribute__((noinline)) static void complete_explain(struct verbs *v, struct p
     static const char *const operation[] = {
         [WORK_WRITE] = "put",     [WORK_READ] = "get",
         [WORK_SIGNAL] = "signal", [WORK_MESSAGE] = "atomic or message",
-        [WORK_OTHER] = "reply",   [WORK_UPDATE] = "atomic"};
+        [WORK_OTHER] = "reply",   [WORK_UPDATE] = "atomic",
+        [WORK_RECORDS] = "batch"};
     const bool known = (unsigned)wc->status < sizeof errors / sizeof errors[0];
     const enum fate fate = known ? errors[wc->status].fate : PATH_FAILS;
     const struct work *w = &p->work[((uint32_t)wc->wr_id - 1) % SEND_DEPTH];

@@ -26,7 +26,7 @@ enum control_kind {
 };
 
 enum {
-    CONTROL_VERSION = 4,
+    CONTROL_VERSION = 5,
     CONTROL_MAGIC = 0x76485347, /* "GSHv" */
     CONTROL_HEAD = 20,
     CONTROL_ADDRESS = 20,

@@ -111,8 +111,9 @@ static bool failover_has_arrived(const struct path *p, uint32_t number, uint32_t
         return !is_after(op_of(l, w->op)->number, n->received);
     case WORK_READ:
         return is_after(reads_done, number);
-    case WORK_OTHER:
-        return true; /* replies and requests for keys: see failover_rewind_messages */
+    case WORK_OTHER: /* replies and requests for keys: see failover_rewind_messages */
+    case WORK_RECORDS: /* they are written again with their message */
+        return true;
     default:
         /* the difference of two numbers of 24 bits */
         return (int32_t)((n->next_packet - w->packet_end) << 8) >= 0;
@@ -127,7 +128,7 @@ static uint32_t failover_reads_done(const struct path *p)
 
     for (; number != p->done; number--) {
         const struct work *w = &p->work[(number - 1) % SEND_DEPTH];
-        if (w->behind_reads && w->kind != WORK_OTHER &&
+        if (w->behind_reads && !work_is_of_messages(w->kind) &&
             failover_has_arrived(p, number - 1, p->done))
             break;
     }

@@ -61,6 +61,7 @@ void finish_some(struct verbs *v, struct link *l)
             op_free_holes(op);
         l->alone.id = NONE_ALONE;
         l->coalesce.first += op->coalesced != NULL;
+        l->batches.done += op->eager;
         if (l->issuing == l->done)
             l->issuing++;
         l->done++;

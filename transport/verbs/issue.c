@@ -12,6 +12,7 @@
 
 #include "gshmem/rma.h"
 #include "transport/verbs/atomics.h"
+#include "transport/verbs/batches.h"
 #include "transport/verbs/coalesce.h"
 #include "transport/verbs/coalesced.h"
 #include "transport/verbs/issue.h"
@@ -194,6 +195,8 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
     switch (op->request.kind) {
     case TRANSPORT_PUT:
         return issue_put(v, l, op);
+    case TRANSPORT_BATCH:
+        return batches_issue(v, l, op);
     case TRANSPORT_GET:
         if (op->staged || staged_is_needed(v, l, op))
             return staged_issue(v, l, op);

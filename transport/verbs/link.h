@@ -14,6 +14,7 @@
 #include "transport/verbs/path.h"
 #include "transport/verbs/rails.h"
 
+struct eager;
 struct joined;
 struct link_staging;
 struct updates;
@@ -83,6 +84,14 @@ struct link {
         struct coalesced *open; /* the last, while puts of the CPU's memory may join it; or NULL */
     } coalesce;
 
+    /* Eager buffers in the peer's memory, which records of batches are written to (batches.c). */
+    struct {
+        uint64_t address;         /* of the first, */
+        uint64_t key[RAILS_MOST]; /* and their keys for each pair of NICs; 0: not known */
+        uint32_t next,
+            done; /* operations that have been given one, and those of them that are done */
+    } batches;
+
     /* Order: what the last issued operation was. */
     struct {
         uint32_t epoch;
@@ -147,6 +156,7 @@ struct link {
 
     struct link_staging *staging; /* staged.h; NULL until something is staged or waits */
     struct updates *updates;      /* atomics.c; NULL until there are some */
+    struct eager *eager;          /* eager.h; NULL until the peer sends batches */
 };
 
 /* What those below report to who is above: a path, a link or a message of control changes. Each

@@ -6,6 +6,7 @@
 #include "transport/verbs/coalesced.h"
 #include "transport/verbs/connect.h"
 #include "transport/verbs/control.h"
+#include "transport/verbs/eager.h"
 #include "transport/verbs/finish.h"
 #include "transport/verbs/links.h"
 #include "transport/verbs/pending.h"
@@ -219,6 +220,7 @@ void link_close(struct verbs *v, struct link *l)
     for (int i = 0; i < TRANSPORT_SEGMENT_MAX; i++)
         free(l->peer.key[i]);
     atomics_free(l);
+    eager_free(l);
     free(l->coalesce.list);
     free(l->staging);
     free(l->coalesce.joined);

@@ -25,6 +25,7 @@ enum {
     MESSAGE_CHANGE_MOST = 127, /* bytes that it puts */
     MESSAGE_CHANGE_UPDATE = 9, /* behind the head of an update */
     MESSAGE_CHANGE_OFFSET_BITS = 48,
+    MESSAGE_EAGER = 255, /* as a segment, of a request for keys: those of the eager buffers */
 };
 
 struct message_bytes {
@@ -34,13 +35,18 @@ struct message_bytes {
 enum message_kind {
     MESSAGE_PUT = 1, /* `bytes` bytes follow, perhaps none, then the signal if there is one */
     MESSAGE_ATOMIC,
-    MESSAGE_KEY,     /* requests the keys of chunk `offset` of a segment */
-    MESSAGE_REPLY,   /* to `number`: `a` is the old value of an atomic, or a key */
+    MESSAGE_KEY, /* requests the keys of chunk `offset` of a segment */
+    /* to `number`: `a` is the old value of an atomic, or a key; `offset` the address of the eager
+     * buffers */
+    MESSAGE_REPLY,
     MESSAGE_CHANGES, /* `bytes` bytes of puts and updates follow */
     /* a chunk at address `a` of the sender, with its bytes and, in the upper half, its key in `b`;
      * `amo`: behind a fence */
     MESSAGE_TAKE, /* the target reads the chunk from there */
     MESSAGE_GIVE, /* the target writes the chunk there */
+    /* a batch, whose records have been written to eager buffer `b`. `signal_op` is what it does to
+     * each of `a` elements, of `signal_segment` bytes */
+    MESSAGE_BATCH,
 };
 
 struct message {
@@ -118,7 +124,7 @@ static inline bool message_decode(const struct message_bytes *in, uint32_t bytes
 
     if (bytes > MESSAGE_CHANGES_HEAD && at[0] == MESSAGE_CHANGES)
         return message_decode_changes(at, bytes, m);
-    if (bytes < MESSAGE_HEAD || at[0] < MESSAGE_PUT || at[0] > MESSAGE_GIVE ||
+    if (bytes < MESSAGE_HEAD || at[0] < MESSAGE_PUT || at[0] > MESSAGE_BATCH ||
         at[0] == MESSAGE_CHANGES || at[6] || at[7])
         return false;
     uint64_t data = message_get64(at + 8), who = message_get64(at + 16);

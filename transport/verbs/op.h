@@ -34,6 +34,7 @@ struct op {
     bool registered;              /* some of `mr` are set */
     uint64_t value;               /* a signal's, in flight */
     uint32_t joined_end;          /* its parts come before this number of the link's (coalesce.h) */
+    uint32_t buffer;              /* of the peer's eager buffers, counted for ever, if it has one */
 
     struct {                         /* op_open sets all of this to zero: */
         uint64_t at;                 /* so many bytes have been given to queue pairs, but for */
@@ -53,6 +54,7 @@ struct op {
         bool updates; /* a NIC has been given its update; held: the update has to succeed */
         bool behind;  /* a fence */
         bool staged;  /* it goes through pinned buffers, by chunks */
+        bool eager;   /* an eager buffer of the peer's is kept for it (batches.c) */
     };
     unsigned char small[SMALL_BYTES];
 };

@@ -77,7 +77,7 @@ gshmem_status_t op_keep_data(struct verbs *v, struct op *op)
         return TRANSPORT_FULL;
     const int slot = v->slot_free[v->slots_left - 1];
     gshmem_status_t status =
-        r->kind == TRANSPORT_PUT
+        r->kind != TRANSPORT_GET
             ? gpu_fetch(v, v->slots + (size_t)slot * SLOT_BYTES, r->local, r->bytes)
             : GSHMEM_OK;
     if (status)
@@ -210,7 +210,7 @@ bool op_issue_again(struct link *l, const struct work *w)
 {
     struct op *op = op_of(l, w->op);
 
-    if (w->kind == WORK_OTHER)
+    if (work_is_of_messages(w->kind))
         return true;
     l->alone.id = NONE_ALONE;
     if (w->kind == WORK_MESSAGE)

@@ -39,7 +39,21 @@ enum path_state {
 enum unsent { UNSENT_OFFER = 1, UNSENT_READY = 2, UNSENT_NONE = 4, UNSENT_STOPPED = 8 };
 
 /* What a work request that is not known to be done was for. */
-enum work_kind { WORK_WRITE, WORK_READ, WORK_SIGNAL, WORK_MESSAGE, WORK_OTHER, WORK_UPDATE };
+enum work_kind {
+    WORK_WRITE,
+    WORK_READ,
+    WORK_SIGNAL,
+    WORK_MESSAGE,
+    WORK_OTHER, /* a reply, a request for keys, a read or write for the peer */
+    WORK_UPDATE,
+    WORK_RECORDS, /* a write to an eager buffer, which a message follows */
+};
+
+/* Whether it is not issued again by itself: what it was for is known by messages. */
+static inline bool work_is_of_messages(uint8_t kind)
+{
+    return kind == WORK_OTHER || kind == WORK_RECORDS;
+}
 
 struct work {
     uint64_t at; /* where its bytes begin within the op's */

@@ -32,6 +32,21 @@ bool peer_take_offer(struct link *l, const struct control *o)
     return true;
 }
 
+void peer_request_key(struct verbs *v, struct link *l, int segment, uint64_t chunk)
+{
+    struct message m = {.kind = MESSAGE_KEY,
+                        .segment = (uint8_t)segment,
+                        .amo = (uint8_t)l->peer.rails,
+                        .offset = chunk};
+
+    if (l->key_request.pending || !send_request(v, l, WORK_OTHER, 0, &m, l->messages.window + 1))
+        return;
+    l->key_request.pending = true;
+    l->key_request.segment = segment;
+    l->key_request.chunk = chunk;
+    l->key_request.number = l->messages.sent;
+}
+
 bool peer_find_key(struct verbs *v, struct link *l, const struct path *p, int segment,
                    uint64_t offset, uint64_t *bytes, uint32_t *key)
 {
@@ -47,19 +62,9 @@ bool peer_find_key(struct verbs *v, struct link *l, const struct path *p, int se
         l->peer.key[segment][chunk * (uint64_t)l->peer.rails + p->number % RAILS_MOST];
     *bytes = *bytes < to_end ? *bytes : to_end;
     *key = (uint32_t)found;
-    if (found)
-        return true;
-    struct message m = {.kind = MESSAGE_KEY,
-                        .segment = (uint8_t)segment,
-                        .amo = (uint8_t)l->peer.rails,
-                        .offset = chunk};
-    if (!l->key_request.pending && send_request(v, l, WORK_OTHER, 0, &m, l->messages.window + 1)) {
-        l->key_request.pending = true;
-        l->key_request.segment = segment;
-        l->key_request.chunk = chunk;
-        l->key_request.number = l->messages.sent;
-    }
-    return false;
+    if (!found)
+        peer_request_key(v, l, segment, chunk);
+    return found != 0;
 }
 
 void peer_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes)

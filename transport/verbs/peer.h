@@ -17,6 +17,9 @@ bool peer_take_offer(struct link *l, const struct control *offer);
  * has been requested. */
 bool peer_find_key(struct verbs *v, struct link *l, const struct path *p, int segment,
                    uint64_t offset, uint64_t *bytes, uint32_t *key);
+/* Requests the keys of a chunk of a segment, or of the eager buffers (MESSAGE_EAGER), if none are
+ * being requested. */
+void peer_request_key(struct verbs *v, struct link *l, int segment, uint64_t chunk);
 /* There is other memory in the peer's segment from here on. */
 void peer_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes);
 

@@ -40,11 +40,11 @@ static inline bool post_collected(struct verbs *v, struct path *p)
     return true;
 }
 
-/* How many bytes of a work request count as in flight (GSHMEM_IB_INFLIGHT): those of puts and
- * gets. Messages, signals and updates are small, and replies must not wait. */
+/* How many bytes of a work request count as in flight (GSHMEM_IB_INFLIGHT): those of puts, gets
+ * and batches. Messages, signals and updates are small, and replies must not wait. */
 static inline uint64_t post_flight(enum work_kind kind, uint64_t bytes)
 {
-    return kind == WORK_WRITE || kind == WORK_READ ? bytes : 0;
+    return kind == WORK_WRITE || kind == WORK_READ || kind == WORK_RECORDS ? bytes : 0;
 }
 
 /* False: the NIC has as many bytes in flight as it may, or other paths have waited for longer.

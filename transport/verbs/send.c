@@ -5,10 +5,20 @@
 #include "transport/verbs/send.h"
 #include "transport/verbs/verbs.h"
 
+static bool send_may(const struct link *l, uint32_t most)
+{
+    return l->messages.sent - l->messages.replied < most && order_others_are_done(l, l->active[0]);
+}
+
+bool send_is_possible(const struct link *l)
+{
+    return send_may(l, l->messages.window);
+}
+
 bool send_request(struct verbs *v, struct link *l, enum work_kind kind, uint32_t op,
                   struct message *m, uint32_t most)
 {
-    if (l->messages.sent - l->messages.replied >= most || !order_others_are_done(l, l->active[0]))
+    if (!send_may(l, most))
         return false;
     m->from = (uint32_t)v->config.pe;
     m->number = l->messages.sent + 1;

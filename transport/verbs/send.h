@@ -7,9 +7,12 @@
 
 #include "transport/verbs/path.h"
 
+struct link;
 struct message;
 struct op;
 
+/* Whether a message that changes memory of the peer may be sent now. */
+bool send_is_possible(const struct link *l);
 /* Sends a message while fewer than `most` have no reply; false: not now. */
 bool send_request(struct verbs *v, struct link *l, enum work_kind kind, uint32_t op,
                   struct message *m, uint32_t most);

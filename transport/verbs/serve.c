@@ -6,8 +6,10 @@
 
 #include "device/device.h"
 #include "runtime/base/atomic_type.h"
+#include "transport/batch_target.h"
 #include "transport/segment.h"
 #include "transport/verbs/control.h"
+#include "transport/verbs/eager.h"
 #include "transport/verbs/gpu.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/post.h"
@@ -60,15 +62,19 @@ void serve_send_replies(struct verbs *v, struct link *l)
     v->held_back |= l->target.reply_next != l->target.reply_end;
 }
 
-/* The keys of a chunk, for all pairs of NICs. */
+/* The keys of a chunk, or of the eager buffers, for all pairs of NICs. */
 static bool serve_take_keys(struct verbs *v, struct link *l, const struct message *m)
 {
+    const int segment = l->key_request.segment;
+    const bool eager = segment == MESSAGE_EAGER;
     const uint64_t pair[] = {m->a, m->b};
-    uint64_t *key =
-        &l->peer.key[l->key_request.segment][l->key_request.chunk * (uint64_t)l->peer.rails];
+    uint64_t *key = eager ? l->batches.key
+                          : &l->peer.key[segment][l->key_request.chunk * (uint64_t)l->peer.rails];
 
     l->key_request.pending = false;
-    if (!m->signal_op && v->config.segment[l->key_request.segment].by_nic)
+    if (eager)
+        l->batches.address = m->offset;
+    if (!m->signal_op && !eager && v->config.segment[segment].by_nic)
         v->report->link_failed(v, l, GSHMEM_ERR_TRANSPORT,
                                "verbs: it could not register its memory, which only NICs update");
     else if (!m->signal_op)
@@ -171,20 +177,47 @@ static enum served serve_changes(struct verbs *v, const struct message *m, struc
     return SERVED;
 }
 
+/* Puts, or updates of memory that the CPU updates. */
+static enum served serve_batch(struct verbs *v, const struct link *l, const struct message *m)
+{
+    struct batch_object o = {.config = &v->config,
+                             .offset = m->offset,
+                             .segment = m->segment,
+                             .each = m->signal_op,
+                             .amo = m->amo,
+                             .type = m->type,
+                             .bytes = m->signal_segment};
+    const uint64_t bytes = m->a * batch_record_bytes(o.each, o.bytes);
+    const char *records = eager_records(l, m->b);
+
+    if (!records || bytes > EAGER_BYTES || o.each == TRANSPORT_GET ||
+        !batch_is_sound(o.each, m->a, o.bytes, bytes) || !batch_find_object(&o) ||
+        (o.each == TRANSPORT_ATOMIC && v->config.segment[o.segment].by_nic))
+        return SERVED_NEVER;
+    return batch_carry_out(&o, records, m->a) ? SERVED : SERVED_NEVER;
+}
+
+static struct ibv_mr *serve_find_registration(struct verbs *v, struct link *l, struct nic *nic,
+                                              const struct message *m)
+{
+    return m->segment == MESSAGE_EAGER ? eager_registration(v, l, nic)
+                                       : memory_of_chunk(v, nic, m->segment, m->offset);
+}
+
 /* The keys for all pairs of NICs, or none. */
-static void serve_find_keys(struct verbs *v, const struct link *l, const struct message *m,
+static void serve_find_keys(struct verbs *v, struct link *l, const struct message *m,
                             struct message *reply)
 {
     uint64_t pair[2] = {0};
 
-    if (m->segment >= v->config.segments)
+    if (m->segment >= v->config.segments && m->segment != MESSAGE_EAGER)
         return;
     for (int i = 0; i < m->amo && i < l->peer.pairs; i++) {
         struct nic *nic = &v->nic[l->peer.rail[i].mine];
         struct ibv_mr *mr = NULL;
         if (nic->gone)
             continue;
-        if (!(mr = memory_of_chunk(v, nic, m->segment, m->offset))) {
+        if (!(mr = serve_find_registration(v, l, nic, m))) {
             reply->signal_op = 0;
             return;
         }
@@ -193,6 +226,8 @@ static void serve_find_keys(struct verbs *v, const struct link *l, const struct 
     }
     reply->a = pair[0];
     reply->b = pair[1];
+    if (m->segment == MESSAGE_EAGER)
+        reply->offset = (uintptr_t)eager_records(l, 0);
 }
 
 enum served serve_message(struct verbs *v, struct link *l, const struct message *m,
@@ -205,6 +240,8 @@ enum served serve_message(struct verbs *v, struct link *l, const struct message 
         how = serve_put(v, m, s);
     else if (m->kind == MESSAGE_CHANGES)
         how = serve_changes(v, m, s);
+    else if (m->kind == MESSAGE_BATCH)
+        how = serve_batch(v, l, m);
     else if (m->kind == MESSAGE_ATOMIC)
         how = serve_atomic(v, m, s, &reply.a);
     else

@@ -51,6 +51,30 @@ static gshmem_status_t submit_coalesced(struct verbs *v, struct link *l,
     return status;
 }
 
+static gshmem_status_t submit_alone_in_turn(struct verbs *v, struct link *l,
+                                            const struct transport_request *request)
+{
+    if (!op_has_room(v, l))
+        return TRANSPORT_FULL;
+    struct op *op = op_open(l, request);
+    gshmem_status_t status = op_copies(request) ? op_keep_data(v, op) : GSHMEM_OK;
+    l->posted += !status;
+    return status;
+}
+
+/* Many records, which the target can begin with while the thread collects more. */
+static bool submit_is_full_batch(const struct transport_request *request)
+{
+    return request->kind == TRANSPORT_BATCH && request->bytes > TRANSPORT_COPIED / 2;
+}
+
+/* As transport_ops.batches says. */
+static bool submit_is_too_large(const struct transport_request *request)
+{
+    return request->kind == TRANSPORT_BATCH &&
+           (request->each == TRANSPORT_GET || request->bytes > TRANSPORT_COPIED);
+}
+
 static gshmem_status_t submit_in_turn(struct verbs *v, struct link *l,
                                       const struct transport_request *request)
 {
@@ -60,24 +84,26 @@ static gshmem_status_t submit_in_turn(struct verbs *v, struct link *l,
         (request->signal_op && request->signal_segment >= v->config.segments))
         return v->config.fail(GSHMEM_ERR_ARGUMENT,
                               "verbs: a request to PE %d names a segment that there is not", l->pe);
+    if (submit_is_too_large(request))
+        return v->config.fail(GSHMEM_ERR_ARGUMENT,
+                              "verbs: a batch of %llu B to PE %d, or one of gets",
+                              (unsigned long long)request->bytes, l->pe);
     if (l->state == LINK_BELOW && l->posted == l->done && submit_never_active(l) &&
         !atomics_have(v, request))
         return v->below->ops->post(v->below, request);
     if (l->posted != l->done && coalesce_takes(l, request))
         return submit_coalesced(v, l, request);
-    if (!op_has_room(v, l))
-        return TRANSPORT_FULL;
-    struct op *op = op_open(l, request);
-    gshmem_status_t status = op_copies(request) ? op_keep_data(v, op) : GSHMEM_OK;
+    gshmem_status_t status = coalesce_takes_batch(l, request) ? coalesce_post_batch(v, l, request)
+                                                              : submit_alone_in_turn(v, l, request);
     if (status)
         return status;
-    l->posted++;
     issue_more(v, l);
     if (l->state != LINK_ACTIVE)
         v->settled = false;
     if (l->state != LINK_ACTIVE ||
         (request->flags & TRANSPORT_MORE &&
-         (request->flags & TRANSPORT_HELD || submit_completions_are_due(l))))
+         (request->flags & TRANSPORT_HELD ||
+          (!submit_is_full_batch(request) && submit_completions_are_due(l)))))
         v->held_back = true;
     else
         post_batches(v, l);

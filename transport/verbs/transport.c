@@ -362,4 +362,5 @@ const struct transport_ops gshmem_transport = {
     .forget = verbs_forget,
     .updates = verbs_updates,
     .leave_parent = verbs_leave_parent,
+    .batches = TRANSPORT_SMALL_BATCHES,
 };

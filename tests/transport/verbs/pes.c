@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "runtime/base/atomic_type.h"
+#include "transport/batch.h"
 #include "transport/verbs/resolve.h"
 
 struct pe pe[PES_MOST];
@@ -115,6 +116,21 @@ static struct pe *owner(struct transport *t)
     return (struct pe *)(void *)((char *)t - offsetof(struct pe, below));
 }
 
+static void below_carry_out(const struct transport_request *r, char *object)
+{
+    const size_t bytes = r->element_bytes, step = BATCH_NUMBER_BYTES + bytes;
+
+    CHECK(batch_is_sound(r->each, r->elements, bytes, r->bytes) && r->bytes <= TRANSPORT_COPIED);
+    for (uint64_t i = 0; i < r->elements; i++) {
+        const char *record = (const char *)r->local + i * step, *value = record + BATCH_NUMBER_BYTES;
+        char *at = object + batch_number(record) * bytes;
+        if (r->each == TRANSPORT_PUT)
+            memcpy(at, value, bytes);
+        else
+            atomic_apply(r->amo, r->type, at, batch_operand(value, bytes), 0);
+    }
+}
+
 /* Carries out a request at once, in order; that it is done is told then, or by progress, which tells
  * of one at a time. */
 static gshmem_status_t below_post(struct transport *t, const struct transport_request *r)
@@ -126,7 +142,9 @@ static gshmem_status_t below_post(struct transport *t, const struct transport_re
     if (p->full_below && ++p->calls_below % p->full_below == 0)
         return TRANSPORT_FULL;
     p->passed_down++;
-    if (r->kind == TRANSPORT_ATOMIC) {
+    if (r->kind == TRANSPORT_BATCH) {
+        below_carry_out(r, there + r->offset);
+    } else if (r->kind == TRANSPORT_ATOMIC) {
         uint64_t old = *word;
         *word += r->operand;
         if (r->old)
