@@ -42,8 +42,8 @@ enum unsent { UNSENT_OFFER = 1, UNSENT_READY = 2, UNSENT_NONE = 4, UNSENT_STOPPE
 enum work_kind { WORK_WRITE, WORK_READ, WORK_SIGNAL, WORK_MESSAGE, WORK_OTHER, WORK_UPDATE };
 
 struct work {
-    uint64_t at; /* where its bytes begin within the op's */
-    uint32_t op;
+    uint64_t at; /* where its bytes begin within the op's; of a signal, the first op whose it is, */
+    uint32_t op; /* and the last */
     uint32_t packet_end; /* the number of the packet behind its last */
     uint8_t kind;        /* an enum work_kind */
     bool behind_reads;   /* the NIC held it back until all reads before it had completed */
