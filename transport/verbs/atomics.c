@@ -195,8 +195,7 @@ static void atomics_choose(struct verbs *v, struct link *l, struct op *op, const
     *seen = next;
     if (u->amo == GSHMEM_AMO_COMPARE_SWAP && !u->half)
         return; /* it is done, whatever the NIC finds */
-    op->held = true;
-    l->held++;
+    op_hold(l, op);
 }
 
 void atomics_fill_in(struct verbs *v, struct op *op, const struct update *u, uint32_t key,

@@ -8,8 +8,11 @@
  *   acknowledgement for each.
  * - A few puts go as writes, without the target's CPU.
  * - Updates without a result, and signals that are added, always go as one message.
- * - A small put with a signal is two changes, the data and then the signal. A signal that is set is
- *   written behind the data, unless all goes as a message, or writes may be reordered.
+ * - A small put with a signal is two changes. All signals are behind all data, and those of one
+ *   word that follow each other are one. Signals that are set are written behind the data, unless
+ *   all goes as a message, or writes may be reordered. Only puts join of which a message would hold
+ *   GSHMEM_IB_GATHER: the data of others is written anyway, and their signals wait for each other
+ *   (signals.c).
  *
  * A collection is of one epoch. It is one operation, its first request, of which the others are
  * parts (struct joined): they are issued, issued again, handed to the transport below and ended
@@ -35,33 +38,25 @@
 
 /* ---- What coalesces ---- */
 
-static struct message_change coalesce_signal(const struct transport_request *r)
-{
-    return (struct message_change){.segment = (uint8_t)r->signal_segment,
-                                   .amo = r->signal_op == GSHMEM_SIGNAL_ADD ? GSHMEM_AMO_ADD
-                                                                            : GSHMEM_AMO_SET,
-                                   .type = GSHMEM_TYPE_UINT64,
-                                   .offset = r->signal_offset};
-}
-
 /* The request as changes of a collection, and how many they are; 0: it cannot be in one. A lone
  * signal that is set is a write, which needs nobody at the target. */
-static int coalesce_describe(const struct transport_request *r, struct message_change c[2])
+static int coalesce_describe(const struct verbs *v, const struct transport_request *r,
+                             struct message_change c[2])
 {
     if (r->kind == TRANSPORT_PUT && r->sent)
         return 0;
     if (r->kind == TRANSPORT_PUT && r->bytes) {
         c[0] = (struct message_change){
             .segment = (uint8_t)r->segment, .bytes = (uint8_t)r->bytes, .offset = r->offset};
-        if (r->bytes > MESSAGE_CHANGE_MOST)
+        if (r->bytes > (r->signal_op ? v->coalesce_signalled : MESSAGE_CHANGE_MOST))
             return 0;
         if (!r->signal_op)
             return 1;
-        c[1] = coalesce_signal(r);
+        c[1] = coalesced_signal(r);
         return r->signal_offset % 8 ? 0 : 2; /* one that is not aligned is refused elsewhere */
     }
     if (r->kind == TRANSPORT_PUT) {
-        c[0] = coalesce_signal(r);
+        c[0] = coalesced_signal(r);
         return r->signal_op == GSHMEM_SIGNAL_ADD;
     }
     c[0] = (struct message_change){.segment = (uint8_t)r->segment,
@@ -69,6 +64,18 @@ static int coalesce_describe(const struct transport_request *r, struct message_c
                                    .type = (uint8_t)r->type,
                                    .offset = r->offset};
     return r->kind == TRANSPORT_ATOMIC && !r->old && r->amo != GSHMEM_AMO_COMPARE_SWAP;
+}
+
+uint32_t coalesce_signalled_most(uint32_t puts)
+{
+    /* the first change and the signal are far ones */
+    const uint32_t room = MESSAGE_CHANGES_DATA - (MESSAGE_CHANGE_FAR + MESSAGE_CHANGE_UPDATE) -
+                          (MESSAGE_CHANGE_FAR - MESSAGE_CHANGE_NEAR),
+                   each = room / puts;
+
+    return each <= MESSAGE_CHANGE_NEAR                        ? 0
+           : each > MESSAGE_CHANGE_NEAR + MESSAGE_CHANGE_MOST ? MESSAGE_CHANGE_MOST
+                                                              : each - MESSAGE_CHANGE_NEAR;
 }
 
 /* Whether it lies within one chunk of the peer's memory: others are refused or split, alone. */
@@ -88,7 +95,7 @@ bool coalesce_takes(const struct link *l, const struct transport_request *r)
     int n;
 
     if (l->state != LINK_ACTIVE || !(r->flags & TRANSPORT_LOOSE) ||
-        !(n = coalesce_describe(r, c)) || atomics_have(l->verbs, r))
+        !(n = coalesce_describe(l->verbs, r, c)) || atomics_have(l->verbs, r))
         return false;
     return (l->active[0]->sends != l->active[0]->done || l->messages.sent != l->messages.replied ||
             l->issuing != l->posted) &&
@@ -129,7 +136,7 @@ bool coalesce_takes_batch(const struct link *l, const struct transport_request *
     for (uint64_t i = 0; i < r->elements; i++) {
         const struct transport_request one = coalesce_request_of(r, i);
         struct message_change c[2];
-        if (!coalesce_describe(&one, c) || !coalesce_is_in_chunk(l, &c[0]))
+        if (!coalesce_describe(l->verbs, &one, c) || !coalesce_is_in_chunk(l, &c[0]))
             return false;
     }
     return true;
@@ -155,7 +162,7 @@ static gshmem_status_t coalesce_add_data(struct verbs *v, const struct transport
 {
     if (c->bytes)
         return gpu_fetch(v, at, r->local, r->bytes);
-    message_put64(at, r->kind == TRANSPORT_PUT ? r->signal_value : r->operand);
+    message_put64(at, r->operand);
     return GSHMEM_OK;
 }
 
@@ -164,16 +171,10 @@ static uint32_t coalesce_data_bytes(const struct message_change *c)
     return c->bytes ? c->bytes : 8u;
 }
 
-/* A signal that is set may be written. */
-static bool coalesce_may_write(const struct message_change *c)
-{
-    return c->bytes || (c->amo == GSHMEM_AMO_SET && c->type == GSHMEM_TYPE_UINT64);
-}
-
 /* Adds a change that does not continue the last one, for which there is room. */
 static gshmem_status_t coalesce_add_change(struct verbs *v, struct coalesced *g,
                                            const struct transport_request *r,
-                                           const struct message_change *c, bool signals)
+                                           const struct message_change *c)
 {
     const uint32_t head_bytes = message_change_head(g->text + g->bytes, &g->last, c);
     gshmem_status_t status = coalesce_add_data(v, r, c, g->text + g->bytes + head_bytes);
@@ -183,11 +184,28 @@ static gshmem_status_t coalesce_add_change(struct verbs *v, struct coalesced *g,
     g->head = g->bytes;
     g->last = *c;
     g->changes++;
-    g->updates |= c->bytes == 0 && !(signals && coalesce_may_write(c));
-    g->signals |= signals;
-    g->of_device |= (c->bytes || signals) && v->config.segment[c->segment].of_device;
+    g->updates |= c->bytes == 0;
+    g->of_device |= c->bytes && v->config.segment[c->segment].of_device;
     g->bytes += head_bytes + coalesce_data_bytes(c);
     return GSHMEM_OK;
+}
+
+/* Adds a signal for which there is room. */
+static void coalesce_add_signal(const struct verbs *v, struct coalesced *g,
+                                const struct transport_request *r, const struct message_change *c)
+{
+    if (coalesced_shares_signal(g, r)) {
+        coalesced_share_signal(g, r);
+        return;
+    }
+    g->signal.bytes += message_change_head(g->signal.text + g->signal.bytes, &g->signal.last, c);
+    message_put64(g->signal.text + g->signal.bytes, r->signal_value);
+    g->signal.bytes += sizeof r->signal_value;
+    g->signal.last = *c;
+    g->changes++;
+    g->updates |= r->signal_op == GSHMEM_SIGNAL_ADD;
+    g->signals = true;
+    g->of_device |= v->config.segment[c->segment].of_device;
 }
 
 /* A put that continues the last one is merged with it. */
@@ -211,19 +229,25 @@ static gshmem_status_t coalesce_add(struct verbs *v, struct coalesced *g,
 {
     unsigned char head[MESSAGE_CHANGE_FAR + 1];
     struct message_change c[2];
-    const int n = coalesce_describe(r, c);
-    const bool on = n == 1 && coalesce_continues(g, &c[0]);
-    uint32_t bytes =
-        (on ? 0 : message_change_head(head, &g->last, &c[0])) + coalesce_data_bytes(&c[0]);
+    const int n = coalesce_describe(v, r, c);
+    const struct message_change *signal =
+        r->kind == TRANSPORT_PUT && r->signal_op ? &c[n - 1] : NULL;
+    const struct message_change *other = signal == &c[0] ? NULL : &c[0];
+    const bool on = other && coalesce_continues(g, other);
+    gshmem_status_t status = GSHMEM_OK;
+    uint32_t bytes = 0;
 
-    if (n == 2)
-        bytes += message_change_head(head, &c[0], &c[1]) + coalesce_data_bytes(&c[1]);
-    if (g->bytes + bytes > sizeof g->text)
+    if (other)
+        bytes = (on ? 0 : message_change_head(head, &g->last, other)) + coalesce_data_bytes(other);
+    if (signal && !coalesced_shares_signal(g, r))
+        bytes += message_change_head(head, &g->signal.last, signal) + coalesce_data_bytes(signal);
+    if (g->bytes + g->signal.bytes + bytes > sizeof g->text)
         return TRANSPORT_FULL;
-    if (on)
-        return coalesce_merge(v, g, r, &c[0]);
-    gshmem_status_t status = coalesce_add_change(v, g, r, &c[0], false);
-    return status || n == 1 ? status : coalesce_add_change(v, g, r, &c[1], true);
+    if (other)
+        status = on ? coalesce_merge(v, g, r, other) : coalesce_add_change(v, g, r, other);
+    if (signal && !status)
+        coalesce_add_signal(v, g, r, signal);
+    return status;
 }
 
 /* Adds the request to the last operation, if that is a collection which it may join. */
@@ -276,8 +300,8 @@ static gshmem_status_t coalesce_begin(struct verbs *v, struct link *l,
     struct coalesced *g = &l->coalesce.list[l->coalesce.next % COALESCED_MOST];
     if (l->coalesce.next - l->coalesce.first == COALESCED_MOST || !op_has_room(v, l))
         return TRANSPORT_FULL;
-    g->last = (struct message_change){.segment = UINT8_MAX}; /* not near any */
-    g->bytes = g->changes = 0;
+    g->last = g->signal.last = (struct message_change){.segment = UINT8_MAX}; /* not near any */
+    g->bytes = g->signal.bytes = g->changes = 0;
     g->updates = g->signals = g->in_order = g->of_device = g->closed = false;
     g->round = v->rounds;
     g->then = l->coalesce.joined_next - 1; /* differs from joined_next: it has just grown */
@@ -344,7 +368,8 @@ bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op)
  * that the write has arrived. */
 static bool coalesce_needs_message(const struct link *l, const struct coalesced *g)
 {
-    return g->updates || ((g->signals || g->in_order) && l->active[0]->reorders) ||
+    return g->updates || (g->in_order && l->active[0]->reorders) ||
+           (g->signals && (l->active[0]->reorders || order_has_signals(l))) ||
            l->active[0]->nic->iwarp;
 }
 
@@ -392,6 +417,24 @@ static bool coalesce_write(struct verbs *v, struct link *l, struct op *op, uint6
     return true;
 }
 
+/* Writes the signals behind the data, where others may still come between; returns the bytes of
+ * all. */
+static uint32_t coalesce_complete(struct coalesced *g)
+{
+    memcpy(g->text + g->bytes, g->signal.text, g->signal.bytes);
+    return g->bytes + g->signal.bytes;
+}
+
+/* The same for good: what joins later comes behind them. */
+static void coalesce_seal(struct coalesced *g)
+{
+    g->bytes = coalesce_complete(g);
+    if (g->signal.bytes)
+        g->last = g->signal.last;
+    g->signal.bytes = 0;
+    g->signal.last.segment = UINT8_MAX;
+}
+
 /* Removes what comes before `at`. The change there gets the head of a far one, for which there is
  * room, as the first change had one. */
 static void coalesce_cut(struct coalesced *g, uint32_t at)
@@ -417,18 +460,24 @@ bool coalesce_issue(struct verbs *v, struct link *l, struct op *op)
 
     coalesce_close(l, g);
     /* After a failure the rest may go by another path, when all before it has arrived. */
-    if (op->at && op->at < g->bytes && coalesce_needs_message(l, g)) {
+    if (op->at && op->at < coalesce_complete(g) && coalesce_needs_message(l, g)) {
+        coalesce_seal(g);
         coalesce_cut(g, (uint32_t)op->at);
         op->at = 0;
     }
+    const uint32_t end = coalesce_complete(g);
     if (op->at == 0 && coalesce_goes_as_message(v, l, g)) {
-        struct message m = {.kind = MESSAGE_CHANGES, .bytes = (uint16_t)g->bytes, .data = g->text};
-        return send_update(v, l, op, &m);
+        struct message m = {.kind = MESSAGE_CHANGES, .bytes = (uint16_t)end, .data = g->text};
+        if (!send_update(v, l, op, &m))
+            return false;
+        if (g->signals) /* if only some that are added, nothing but a write less is lost */
+            l->messages.last_set = op->number;
+        return true;
     }
     if (order_has_unapplied(l))
         return false;
-    for (uint32_t at = 0, taken; at < g->bytes; at += taken) {
-        taken = coalesce_take_change(g, at, &c);
+    for (uint32_t at = 0, taken; at < end; at += taken) {
+        taken = message_next_change(g->text + at, end - at, &c);
         if (at < op->at)
             continue;
         if (!coalesce_write(v, l, op, at, &c))
@@ -465,6 +514,7 @@ bool coalesce_carry(struct verbs *v, struct link *l, struct op *op)
     struct message_change c = {.offset = 0};
 
     coalesce_close(l, g);
+    coalesce_seal(g);
     for (uint32_t at = 0, taken; at < g->bytes; at += taken) {
         taken = coalesce_take_change(g, at, &c);
         if (at < op->at)

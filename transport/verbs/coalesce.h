@@ -10,6 +10,9 @@ struct link;
 struct op;
 struct verbs;
 
+/* The bytes of a put with a signal that may coalesce: a message holds so many such puts, with
+ * signals of one word. */
+uint32_t coalesce_signalled_most(uint32_t puts);
 /* Whether a request may wait for more of its kind. */
 bool coalesce_takes(const struct link *l, const struct transport_request *request);
 /* Lets it join the last operation, or begin a collection (*begun); TRANSPORT_FULL: no room. */

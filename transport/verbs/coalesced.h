@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gshmem/status.h"
+#include "gshmem/rma.h"
+#include "gshmem/type.h"
+#include "transport/transport.h"
 #include "transport/verbs/message.h"
 
 struct op;
@@ -25,16 +27,55 @@ struct joined {
 struct coalesced {
     struct op *op; /* the first, of which the others are parts */
     struct message_change last;
-    uint32_t bytes, changes; /* of text, and as many in it */
-    uint32_t head;           /* where the last begins */
-    bool updates;            /* there are updates in it that the target makes */
-    bool signals;            /* some are signals of puts, behind their data */
-    bool in_order;           /* they are the records of a batch */
-    bool of_device;          /* some are to memory that only the target's device touches */
-    bool closed;             /* nothing joins them any more */
-    unsigned round;          /* when it was last to be issued, */
-    uint32_t then;           /* and how many requests were joined to others by then */
+    uint32_t bytes;   /* of text, */
+    uint32_t changes; /* and as many in it and the signals' */
+    uint32_t head;    /* where the last begins */
+    bool updates;     /* there are updates in it that the target makes */
+    bool signals;     /* some are signals of puts, behind their data */
+    bool in_order;    /* they are the records of a batch */
+    bool of_device;   /* some are to memory that only the target's device touches */
+    bool closed;      /* nothing joins them any more */
+    unsigned round;   /* when it was last to be issued, */
+    uint32_t then;    /* and how many requests were joined to others by then */
     unsigned char text[MESSAGE_CHANGES_DATA];
+    /* Signals, which come behind the data of all. A signal of the same word as the last is one with
+     * it: the last value that is set, or the sum of those that are added. */
+    struct {
+        struct message_change last;
+        uint32_t bytes;
+        unsigned char text[MESSAGE_CHANGES_DATA];
+    } signal;
 };
+
+/* A put's signal as a change. */
+static inline struct message_change coalesced_signal(const struct transport_request *r)
+{
+    return (struct message_change){.segment = (uint8_t)r->signal_segment,
+                                   .amo = r->signal_op == GSHMEM_SIGNAL_ADD ? GSHMEM_AMO_ADD
+                                                                            : GSHMEM_AMO_SET,
+                                   .type = GSHMEM_TYPE_UINT64,
+                                   .offset = r->signal_offset};
+}
+
+/* Whether a put's signal is one with the last. */
+static inline bool coalesced_shares_signal(const struct coalesced *g,
+                                           const struct transport_request *r)
+{
+    const struct message_change *last = &g->signal.last;
+
+    return last->offset == r->signal_offset && last->segment == r->signal_segment &&
+           (r->signal_op == GSHMEM_SIGNAL_ADD ? last->amo == GSHMEM_AMO_ADD
+                                              : last->amo == GSHMEM_AMO_SET) &&
+           g->signal.bytes;
+}
+
+/* That one, of which this is so. */
+static inline void coalesced_share_signal(struct coalesced *g, const struct transport_request *r)
+{
+    unsigned char *at = g->signal.text + g->signal.bytes - sizeof(uint64_t);
+    const uint64_t before = r->signal_op == GSHMEM_SIGNAL_ADD ? message_get64(at) : 0;
+
+    message_put64(at, before + r->signal_value);
+}
 
 #endif

@@ -201,7 +201,7 @@ static inline struct link *complete_one(struct verbs *v, struct nic *nic, const 
 
 void complete_go_on(struct verbs *v, struct link *l)
 {
-    if (l->held)
+    if (l->held && l->updates)
         atomics_poll(v, l);
     if (l->staging)
         pending_go_on(v, l);

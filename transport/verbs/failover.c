@@ -175,6 +175,8 @@ static void failover_rewind_messages(struct link *l, const struct control *n)
     l->messages.fence_update = is_after(l->messages.fence_update, l->messages.sent)
                                    ? l->messages.sent
                                    : l->messages.fence_update;
+    l->messages.last_set =
+        is_after(l->messages.last_set, l->messages.sent) ? l->messages.sent : l->messages.last_set;
 }
 
 static void failover_repeat_messages(struct link *l, uint32_t received)
@@ -186,6 +188,24 @@ static void failover_repeat_messages(struct link *l, uint32_t received)
             op_issue_again(l, &w);
     }
     staged_repeat(l, received);
+}
+
+/* The work request has not arrived. A signal's write may be that of several puts (signals.c), which
+ * are all issued again. False: out of memory. */
+static bool failover_issue_again(struct path *p, uint32_t number)
+{
+    const struct work *w = &p->work[number % SEND_DEPTH];
+    struct link *l = p->link;
+
+    if (w->kind != WORK_SIGNAL)
+        return op_issue_again(l, w);
+    for (uint32_t i = (uint32_t)w->at; i != w->op + 1; i++) {
+        const struct op *op = op_of(l, i);
+        const struct work own = {.op = i, .kind = WORK_SIGNAL};
+        if (op->used >> p->index & 1 && op->end[p->index] == number + 1)
+            op_issue_again(l, &own);
+    }
+    return true;
 }
 
 static void failover_recover(struct verbs *v, struct path *p)
@@ -213,7 +233,7 @@ static void failover_recover(struct verbs *v, struct path *p)
     for (uint32_t i = p->done; i != p->sends; i++) {
         const struct work *w = &p->work[i % SEND_DEPTH];
         if (!failover_has_arrived(p, i, reads_done)) {
-            if (!op_issue_again(l, w)) {
+            if (!failover_issue_again(p, i)) {
                 link_fail(v, l, GSHMEM_ERR_MEMORY,
                           "verbs: out of memory to send again what did not arrive");
                 return;

@@ -57,7 +57,8 @@ struct link {
     uint32_t depth;
     uint32_t posted, issuing, done; /* counted for ever */
     uint32_t below_left;            /* parts that the transport below carries */
-    uint32_t held;                  /* operations whose signal or update waits */
+    uint32_t held;                  /* operations whose signal or update waits; */
+    uint32_t held_from;             /* none is before this one */
     int slots;                      /* of the transport's, that its operations hold */
 
     /* Short way: the one work request of the first operation, if its completion is all that is
@@ -92,6 +93,13 @@ struct link {
             done; /* operations that have been given one, and those of them that are done */
     } batches;
 
+    /* Signals that wait for others to go with (signals.c): so many of the operations that are held,
+     * so many when the last round ended, and the bytes of their puts. */
+    struct {
+        uint32_t waiting, then;
+        uint64_t weight;
+    } signals;
+
     /* Order: what the last issued operation was. */
     struct {
         uint32_t epoch;
@@ -103,6 +111,7 @@ struct link {
         uint32_t sent, replied; /* those sent, and those that have their reply */
         uint32_t last_update;   /* the last of those sent that changes memory, */
         uint32_t fence_update;  /* and the last such before the fence */
+        uint32_t last_set;      /* the last that sets signals */
         uint32_t window;        /* messages without reply that the peer has room for */
     } messages;
 
@@ -197,6 +206,15 @@ static inline void op_sent_by(struct op *op, const struct path *p)
 {
     op->end[p->index] = p->sends;
     op->used |= (uint16_t)(1u << p->index);
+}
+
+static inline void op_hold(struct link *l, struct op *op)
+{
+    const uint32_t number = op_number(l, op);
+
+    if (!l->held++ || is_after(l->held_from, number))
+        l->held_from = number;
+    op->held = true;
 }
 
 /* An operation behind the last, that is not posted yet; there is room for it (op_has_room). */

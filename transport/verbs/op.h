@@ -47,10 +47,11 @@ struct op {
         uint16_t parts;              /* parts that the transport below carries */
         uint16_t chunks;             /* staged chunks that are not done */
         uint8_t below;               /* an enum op_below */
+        uint8_t share;               /* with which signals its own goes (signals.c) */
         bool wants_reply;
         bool issued;
         bool fenced;  /* order_fence has marked what must be before it */
-        bool held;    /* all is issued but its signal, which waits for stripes on other paths */
+        bool held;    /* all is issued but its signal, which waits for stripes, or for others */
         bool updates; /* a NIC has been given its update; held: the update has to succeed */
         bool behind;  /* a fence */
         bool staged;  /* it goes through pinned buffers, by chunks */

@@ -221,6 +221,7 @@ bool op_issue_again(struct link *l, const struct work *w)
         return false;
     op_trim(op);
     l->held -= op->held;
+    l->signals.waiting = l->signals.weight = 0; /* the others wait no longer */
     op->issued = op->held = op->updates = op->fenced = false;
     if (is_after(l->issuing, w->op))
         l->issuing = w->op;

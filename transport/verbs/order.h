@@ -49,6 +49,13 @@ static inline void order_move_mark(uint32_t *mark, uint32_t done)
         *mark = done;
 }
 
+/* Whether a message that sets signals has no reply. What sets signals then is a message too, as a
+ * write might come before it: the last value that is set is the one that stays. */
+static inline bool order_has_signals(const struct link *l)
+{
+    return is_after(l->messages.last_set, l->messages.replied);
+}
+
 static inline void order_move_marks(struct link *l)
 {
     for (int i = 0; i < l->paths; i++) {
@@ -57,6 +64,7 @@ static inline void order_move_marks(struct link *l)
         order_move_mark(&l->path[i]->fence.last_read, l->path[i]->done);
     }
     order_move_mark(&l->messages.fence_update, l->messages.replied);
+    order_move_mark(&l->messages.last_set, l->messages.replied);
 }
 
 /* Whether what was before the fence is done, on all other paths. */

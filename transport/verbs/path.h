@@ -56,8 +56,8 @@ static inline bool work_is_of_messages(uint8_t kind)
 }
 
 struct work {
-    uint64_t at; /* where its bytes begin within the op's */
-    uint32_t op;
+    uint64_t at; /* where its bytes begin within the op's; of a signal, the first op whose it is, */
+    uint32_t op; /* and the last */
     uint32_t packet_end; /* the number of the packet behind its last */
     uint8_t kind;        /* an enum work_kind */
     bool behind_reads;   /* the NIC held it back until all reads before it had completed */

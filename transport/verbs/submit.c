@@ -214,6 +214,14 @@ static inline uint32_t submit_begin_change(struct coalesced *g, const struct tra
     return head;
 }
 
+/* A put whose signal is of the same word as the last one's. */
+static inline bool submit_shares_signal(const struct verbs *v, const struct coalesced *g,
+                                        const struct transport_request *r)
+{
+    return r->kind == TRANSPORT_PUT && r->bytes <= v->coalesce_signalled &&
+           coalesced_shares_signal(g, r);
+}
+
 /* What coalesce_post does, for most puts of the CPU's memory. Not inline: it would make the lone
  * put save registers (docs/decisions/0014-verbs-small-puts.md). */
 __attribute__((noinline)) static gshmem_status_t
@@ -221,12 +229,13 @@ submit_to_collection(struct verbs *v, struct link *l, const struct transport_req
 {
     struct coalesced *g = l->coalesce.open;
     const uint64_t bytes = r->bytes, distance = r->offset - g->last.offset;
-    const uint64_t room = sizeof g->text - g->bytes;
+    const uint64_t room = sizeof g->text - g->bytes - g->signal.bytes;
     unsigned char *at = g->text + g->bytes;
 
-    if ((r->kind | r->signal_op) || r->segment >= TRANSPORT_SEGMENT_MAX ||
-        !(r->flags & TRANSPORT_LOOSE) || bytes - 1 >= MESSAGE_CHANGE_MOST ||
-        g->op->request.epoch != r->epoch || r->offset % CHUNK_BYTES + bytes > CHUNK_BYTES ||
+    if (((r->kind | r->signal_op) && !submit_shares_signal(v, g, r)) ||
+        r->segment >= TRANSPORT_SEGMENT_MAX || !(r->flags & TRANSPORT_LOOSE) ||
+        bytes - 1 >= MESSAGE_CHANGE_MOST || g->op->request.epoch != r->epoch ||
+        r->offset % CHUNK_BYTES + bytes > CHUNK_BYTES ||
         r->offset + bytes > l->peer.bytes[r->segment] || room < MESSAGE_CHANGE_NEAR + bytes ||
         l->coalesce.joined_next - l->coalesce.joined_first == JOINED)
         return submit_in_turn(v, l, r);
@@ -244,6 +253,8 @@ submit_to_collection(struct verbs *v, struct link *l, const struct transport_req
         at += submit_begin_change(g, r, MESSAGE_CHANGE_NEAR);
     }
     g->bytes += (uint32_t)bytes;
+    if (r->signal_op)
+        coalesced_share_signal(g, r);
     l->coalesce.joined[l->coalesce.joined_next % JOINED] = (struct joined){r->done, r->tag};
     g->op->joined_end = ++l->coalesce.joined_next;
     if (GSHMEM_UNLIKELY(bytes != 8))

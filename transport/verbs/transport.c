@@ -11,6 +11,7 @@
 #include "transport/optional.h"
 #include "transport/verbs/atomics.h"
 #include "transport/verbs/cm.h"
+#include "transport/verbs/coalesce.h"
 #include "transport/verbs/complete.h"
 #include "transport/verbs/connect.h"
 #include "transport/verbs/failover.h"
@@ -23,6 +24,7 @@
 #include "transport/verbs/reach.h"
 #include "transport/verbs/receive.h"
 #include "transport/verbs/resolve.h"
+#include "transport/verbs/signals.h"
 #include "transport/verbs/submit.h"
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/watch.h"
@@ -90,6 +92,7 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     v->share = RECEIVES;
     v->coalesce_from = (uint32_t)config->number(SETTING_NAME(IB_GATHER));
     v->coalesce_from = v->coalesce_from ? v->coalesce_from : UINT32_MAX;
+    v->coalesce_signalled = coalesce_signalled_most(v->coalesce_from);
     v->flight_most = (uint64_t)config->number(SETTING_NAME(IB_INFLIGHT));
     v->works_most = (uint32_t)config->number(SETTING_NAME(IB_INFLIGHT_REQUESTS));
     v->queue_pairs = (int)config->number(SETTING_NAME(IB_QP_PER_PEER));
@@ -173,6 +176,7 @@ static void verbs_send_held(struct verbs *v)
     for (struct link *l = v->links; l; l = l->next) {
         link_send_rest(v, l);
         failover_go_on(v, l);
+        signals_end_round(v, l);
         complete_go_on(v, l);
     }
 }

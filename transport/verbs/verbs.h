@@ -50,11 +50,12 @@ struct verbs {
     int slot_free[SLOTS], slots_left;
 
     /* Settings. */
-    uint32_t coalesce_from; /* so many small puts go as one message */
-    uint64_t flight_most;   /* of each NIC, in bytes; 0: no limit */
-    uint32_t works_most;    /* of each NIC, in work requests; 0: no limit */
-    uint32_t share;         /* receives for each peer, of what each NIC has */
-    int queue_pairs;        /* between two NICs */
+    uint32_t coalesce_from;      /* so many small puts go as one message; */
+    uint32_t coalesce_signalled; /* with signals, so many bytes at most of each */
+    uint64_t flight_most;        /* of each NIC, in bytes; 0: no limit */
+    uint32_t works_most;         /* of each NIC, in work requests; 0: no limit */
+    uint32_t share;              /* receives for each peer, of what each NIC has */
+    int queue_pairs;             /* between two NICs */
 
     /* Progress. */
     int wait_fd;        /* epoll: of the transport below, and the NICs' channels */

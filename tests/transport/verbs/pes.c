@@ -146,7 +146,7 @@ static gshmem_status_t below_post(struct transport *t, const struct transport_re
         below_carry_out(r, there + r->offset);
     } else if (r->kind == TRANSPORT_ATOMIC) {
         uint64_t old = *word;
-        *word += r->operand;
+        *word = r->amo == GSHMEM_AMO_SET ? r->operand : old + r->operand;
         if (r->old)
             *r->old = old;
     } else if (r->bytes) {
