@@ -47,6 +47,12 @@ struct coalesced {
     } signal;
 };
 
+/* The bytes of its data, or of an update's operand. */
+static inline uint32_t coalesced_data_bytes(const struct message_change *c)
+{
+    return c->bytes ? c->bytes : 8u;
+}
+
 /* A put's signal as a change. */
 static inline struct message_change coalesced_signal(const struct transport_request *r)
 {
