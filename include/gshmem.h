@@ -369,8 +369,8 @@ GSHMEM_KERNELS_TOO_END
  * differ, or one PE refuses its arguments, the call fails on all PEs (GSHMEM_ERR_MISMATCH), and the
  * team can be used further. A small broadcast may have returned on the root, and on PEs that made
  * the root's call (up to 120 bytes, between nodes up to 3,056): then their next call that all wait
- * for fails, on all PEs. Once a member has died, all collectives of the team fail at once
- * (GSHMEM_ERR_PEER_DEAD). */
+ * for fails, on all PEs (between nodes gshmem_finalize does not). Once a member has died, all
+ * collectives of the team fail at once (GSHMEM_ERR_PEER_DEAD). */
 
 GSHMEM_KERNELS_TOO_BEGIN
 /* sync returns when all PEs have arrived; the stores that they made before are then visible.

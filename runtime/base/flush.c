@@ -101,11 +101,12 @@ static bool flush_free(void)
 
 /* ---- All streams ---- */
 
-/* fflush(NULL) flushes none behind the first that is held. */
+/* fflush(NULL) flushes none behind the first that is held, and keeps the list of streams from all
+ * other threads while it waits for that one. */
 static void *flush_streams(void *flushed)
 {
-    if (!flush_free())
-        fflush(NULL);
+    while (!flush_free())
+        clock_sleep(CLOCK_MS);
     atomic_store_explicit((atomic_bool *)flushed, true, memory_order_relaxed);
     return NULL;
 }

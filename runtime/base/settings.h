@@ -69,8 +69,9 @@
     X(HEAP_MAX, NULL, SIZE_OR_AUTO, "auto", "0..64T",                                              \
       "limit of the symmetric heap per PE; auto: this machine's memory, shared by its PEs")        \
     X(HEAP_KEEP, NULL, SIZE, "64M", "0..64T",                                                      \
-      "memory of freed objects that each PE keeps for its next ones (twice that at most), and "    \
-      "does not give back to the system; no more than a 16th of its share of this machine")        \
+      "memory of freed objects that each PE keeps for its next ones (twice that at most, and "     \
+      "those of less than 2 MiB in front of others), and does not give back to the system; "       \
+      "no more than a 16th of its share of this machine")                                          \
     X(HEAP_BASE, NULL, STRING, "", NULL,                                                           \
       "address of the symmetric heap in host memory, the same in all PEs: same, or one "           \
       "such as 0x200000000000; empty: any")                                                        \

@@ -63,8 +63,9 @@ static void copy_by_string(char *to, const char *from, size_t bytes)
     memcpy(to, from, LINE);
     to += head;
     from += head;
-    bytes -= head;
+    bytes -= head + sizeof(uint64_t);
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+    memcpy(to, from, sizeof(uint64_t)); /* the stores of a string move have no order */
 }
 
 __attribute__((target("avx512f"))) static void stream_512(char *to, const char *from, size_t bytes)
@@ -123,7 +124,7 @@ move_256(char *to, const char *from, size_t bytes, bool past)
     if (past)
         _mm_sfence();
     __asm__ volatile("" : : : "memory");
-    memcpy(to + bytes - END, from + bytes - END, END);
+    gshmem_copy_end_last(to + bytes - END, from + bytes - END, END);
 }
 
 __attribute__((target("avx2,prfchw"))) static void copy_owned(char *to, const char *from,

@@ -55,7 +55,7 @@ static void fetch_sleep(void *context, uint64_t ns)
     struct network *n = f->network;
 
     if (!atomic_load_explicit(&f->posted, memory_order_relaxed)) {
-        network_sleep(n, ns); /* posts it, and comes back */
+        network_sleep(n, ns); /* posts it, and comes back, unless there is no room for it */
         return;
     }
     if (!atomic_exchange_explicit(&n->attended, true, memory_order_relaxed)) {
@@ -156,27 +156,34 @@ static gshmem_status_t fetch_post(struct network *n, struct fetch *f)
         status = open_batches_post_to(n, request.pe);
     if (!status)
         status = network_post_flight(n, &request, f->flight, &f->landing);
-    if (status == TRANSPORT_FULL)
+    if (status == TRANSPORT_FULL) {
         atomic_store_explicit(&f->posted, false, memory_order_relaxed);
-    else if (status)
+        if (!f->waited_for_room)
+            stats_add(n->counts, STATS_FULL, 1);
+        f->waited_for_room = true;
+    } else if (status)
         fetch_refuse(f, status);
     else
         network_count(n, &request, STATS_NETWORK, internal);
     return status;
 }
 
-void fetches_post(struct network *n)
+bool fetches_post(struct network *n)
 {
     struct fetch *f = fetches_collect(n), *next, **end = &n->fetches_full;
+    bool some = false;
 
     for (; f; f = next) {
         next = f->next;
-        if (fetch_post(n, f) != TRANSPORT_FULL)
+        if (fetch_post(n, f) != TRANSPORT_FULL) {
+            some = true;
             continue;
+        }
         f->next = NULL;
         *end = f;
         end = &f->next;
     }
+    return some;
 }
 
 /* ---- The thread that waits ---- */
@@ -188,6 +195,16 @@ static void fetch_send(struct network *n, struct fetch *f)
         network_drive_fetches(n);
 }
 
+static void fetch_show(const struct wait *w, struct where_wait *record)
+{
+    const struct fetch *f = w->object;
+    const bool posted = atomic_load_explicit(&f->posted, memory_order_relaxed);
+    struct wait of = *w;
+
+    of.object = posted ? (const void *)f->pending : &f->request;
+    (posted ? network_show_pending : network_show_room)(&of, record);
+}
+
 static gshmem_status_t fetch_wait(struct network *n, struct fetch *f, uint64_t target,
                                   const char *call)
 {
@@ -195,7 +212,7 @@ static gshmem_status_t fetch_wait(struct network *n, struct fetch *f, uint64_t t
     struct wait w;
 
     wait_begin(&w, call, WAIT_FOR_NETWORK);
-    wait_for_object(&w, network_show_pending, f->pending);
+    wait_for_object(&w, fetch_show, f);
     w.ended_by = f->request.pe;
     while (!status && !pending_is_done(f->pending, target)) {
         if (!(status = wait_slowly_by(&w, fetch_sleep, f)))

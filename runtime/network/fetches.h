@@ -20,6 +20,7 @@ struct fetch {
     struct pending *pending;
     struct flight *flight; /* in the list: there was no room when it was attempted to post it */
     struct fetch *next;    /* in the list */
+    bool waited_for_room;  /* it is counted */
     /* Why it could not be posted. Written before its completion shows. */
     gshmem_status_t refused;
     _Atomic bool posted; /* it has left the list, or was never in it */

@@ -161,12 +161,12 @@ static void allow_streams(const struct job *j, int lanes)
                  (unsigned long long)need, (unsigned long long)limit.rlim_cur);
 }
 
-/* Lane `number` of the PE, with nothing open. */
 static int waits_for_update(void *context)
 {
     return ((const struct network *)context)->for_update;
 }
 
+/* Lane `number` of the PE, with nothing open. */
 static gshmem_status_t network_new(struct job *j, struct network *first, int number)
 {
     struct network *n = calloc(1, sizeof *n);

@@ -255,9 +255,7 @@ static bool arm_lane(struct network *n)
     if (!n->remote)
         return false;
     mutex_take(&n->lock);
-    bool some = fetches_wait(n);
-    if (some)
-        fetches_post(n);
+    bool some = fetches_wait(n) && fetches_post(n);
     some |= transport_arm(n->remote) || n->due_anew;
     mutex_give(&n->lock);
     return some;
@@ -353,7 +351,9 @@ bool network_fall_asleep(struct network *n)
     bool work = n->local && transport_busy(n->local);
     if (n->source)
         work |= n->source->fall_asleep(n->source);
-    work = work || fetches_wait(n) || (n->remote && (transport_arm(n->remote) || n->due_anew));
+    /* relaxed: who enters one makes progress itself. One for which there was no room is no work. */
+    work = work || atomic_load_explicit(&n->fetches, memory_order_relaxed) ||
+           (n->remote && (transport_arm(n->remote) || n->due_anew));
     mutex_give(&n->lock);
     return !work;
 }

@@ -171,7 +171,7 @@ static inline bool fetches_return(const struct network *n)
 }
 
 /* Posts those that wait. The next progress sends them. */
-void fetches_post(struct network *n);
+bool fetches_post(struct network *n);
 /* After progress: releases the lock, and wakes the threads that sleep and whose fetches are
  * complete, by one system call for all. */
 void fetches_give(struct network *n);

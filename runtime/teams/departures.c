@@ -300,7 +300,12 @@ static gshmem_status_t check_team(const struct wait *w, uint64_t now)
         return GSHMEM_OK;
     if (status || !g->internode || !is_due(w, now))
         return status;
-    status = check_away(w, g);
+    /* In a rooted round nobody of a node knows who else waits: they ask one after another. */
+    if (group_awaited(g) >= 0 &&
+        now - w->since < ASK_NS * (1 + (uint64_t)internode_neighbours(g)->my))
+        return GSHMEM_OK;
+    if (!internode_ends(g))
+        status = check_away(w, g);
     return status ? status : check_awaited(w, g);
 }
 

@@ -169,6 +169,11 @@ static inline const struct note *group_read(const struct group *g, int i)
     return g->internode ? g->remote->read(g, i) : &g->sync[i]->note[g->full & 1];
 }
 
+/* At a full round of which that is a factor: words of rooted rounds before it are not needed any
+ * more, and would be taken for those of rounds 2^32 later. */
+enum { ROOTED_REMEMBERED = 1 << 24 };
+void rooted_forget(struct group *g);
+
 /* One round. Members that arrive with different signatures all get GSHMEM_ERR_MISMATCH, and the
  * group continues; after any other failure it is broken. */
 static inline void group_begin_round(struct group *g, const char *call)
@@ -201,7 +206,10 @@ static inline gshmem_status_t group_meet(struct group *g, uint32_t signature, co
     group_begin_round(g, call);
     if (GSHMEM_UNLIKELY(g->earlier | g->mixed))
         signature = group_sign(g, signature);
-    return group_end_round(g, g->meet(g, signature, call));
+    const gshmem_status_t status = group_end_round(g, g->meet(g, signature, call));
+    if (GSHMEM_UNLIKELY(!(g->round & (ROOTED_REMEMBERED - 1))))
+        rooted_forget(g);
+    return status;
 }
 
 /* The call whose round is in progress; NULL: there is none. */

@@ -477,9 +477,10 @@ gshmem_status_t internode_meet_neighbours(struct group *g, uint32_t signature, c
  * still use the group. */
 gshmem_status_t internode_farewell(struct group *g, const char *call)
 {
-    gshmem_status_t status = group_meet(g, signature_make(COLLECTIVE_SYNC, 0), call), local;
+    gshmem_status_t status, local;
 
-    if (status)
+    g->internode->ends = true;
+    if ((status = group_meet(g, signature_make(COLLECTIVE_SYNC, 0), call)))
         return status;
     status = network_quiet(&g->internode->pending, call);
     /* also after a failure, since local members wait for this one */

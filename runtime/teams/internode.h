@@ -74,6 +74,10 @@ gshmem_ctx_t internode_context(const struct group *g);
  * its word has come. */
 int internode_awaited(const struct group *g);
 
+/* Whether it is in its farewell, to which all come that live, and behind which its blocks may be
+ * another team's: those of other nodes say nothing of it. */
+bool internode_ends(const struct group *g);
+
 int internode_hosts(const struct group *g);
 int internode_my_host(const struct group *g);
 /* The members on this node as a group of their own. */

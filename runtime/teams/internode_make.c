@@ -196,6 +196,11 @@ int internode_my_host(const struct group *g)
     return g->internode->my_host;
 }
 
+bool internode_ends(const struct group *g)
+{
+    return g->internode->ends;
+}
+
 const struct group *internode_neighbours(const struct group *g)
 {
     return g->internode->local;

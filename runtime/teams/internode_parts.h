@@ -56,6 +56,8 @@ struct internode {
         size_t each, room;    /* bytes of a slot, and of all that there is room for */
         bool one;             /* only one slot was fetched, to the beginning */
     } fetched;
+    bool ends;                /* in its last round: who has ended it may use its blocks for another
+                                 team */
     bool differed;            /* in the last full round that has ended, members did */
     bool gave;                /* since then this member was the root of a rooted one */
     struct pending pending;   /* requests in flight of rounds */

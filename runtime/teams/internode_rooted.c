@@ -183,7 +183,7 @@ bool internode_is_rooted_elsewhere(const struct group *g, struct leaders_round *
 
     r->asked_after = ask_again(r->w.stepped - r->w.since);
     if (*r->received == GROUP_FINALIZE || !rooted_is_allowed(g->round) ||
-        !internode_can_be_rooted(g, 0) || r->all_come)
+        !internode_can_be_rooted(g, 0) || r->all_come || f->ends)
         return false;
     for (int h = 0; h < f->hosts && !found; h++)
         found = h != f->my_host && !network_lost(job->network, g->pe[f->leader[h]]) &&

@@ -153,6 +153,28 @@ gshmem_status_t rooted_take(struct group *g, int root, uint32_t signature, void 
     return status;
 }
 
+/* Others may be in later rounds already. */
+static void forget(const struct group *g, _Atomic uint64_t *word)
+{
+    uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
+
+    if ((int32_t)((uint32_t)(old >> 32) - g->round) < 0)
+        atomic_compare_exchange_strong_explicit(word, &old, 0, memory_order_relaxed,
+                                                memory_order_relaxed);
+}
+
+void rooted_forget(struct group *g)
+{
+    struct team_sync *at[] = {g->sync[g->my], g->sync[g->internode ? g->leader : g->my]};
+
+    for (int b = 0; b < 2; b++) {
+        for (int i = 1; i < ROOTED_EVERY; i++) {
+            forget(g, &at[b]->rooted[i]);
+            forget(g, &at[b]->root[i - 1].word);
+        }
+    }
+}
+
 /* ---- A full round of some members, and a rooted one of others ---- */
 
 /* Member i's signature, if it has arrived at a rooted round of this number. */

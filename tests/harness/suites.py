@@ -1,7 +1,9 @@
 """A build tree: configured, built, and its tests run one suite at a time."""
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import threading
 
@@ -42,9 +44,17 @@ class Tree:
         if interrupt.is_under_way():
             return 1, "interrupted"
         process = subprocess.Popen(arguments, cwd=cwd or self.root, env=dict(os.environ, **self.env), stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                   start_new_session=bool(timeout))
         late = threading.Event()
-        timer = threading.Timer(timeout or 0, lambda: (late.set(), process.kill()))
+
+        def end():
+            """All of its group, which may hold the pipe. Not process.kill(), which waits for what wait4 waits for."""
+            late.set()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+        timer = threading.Timer(timeout or 0, end)
         if timeout:
             timer.start()
         with process.stdout:
@@ -129,7 +139,13 @@ class Tree:
 
     def test(self, suite):
         """All of a suite; one Case for each."""
-        return self.judged([suite], (), 4, self.case)
+        return self.with_lost(self.judged([suite], (), 4, self.case), set(self.tests().get(suite, [])))
+
+    @staticmethod
+    def with_lost(cases, wanted):
+        """`meson test` may have ended before all of them, as when it was killed for memory."""
+        lost = wanted - {c.name for c in cases}
+        return cases + [Case(name, "failed", "meson test says nothing of it") for name in sorted(lost)]
 
     def test_some(self, chosen):
         """These tests ({suite: names}), all at once, so that none waits for the last of a suite. They have longer: they are
@@ -140,8 +156,7 @@ class Tree:
         wanted = {f"{suite}/{name}" for suite, names in chosen.items() for name in names}
         names = sorted({name for names in chosen.values() for name in names})
         cases = [c for c in self.judged(list(chosen), names, 6, self.case_of_suite) if c.name in wanted]
-        lost = wanted - {c.name for c in cases}
-        return cases + [Case(name, "failed", "meson test says nothing of it") for name in sorted(lost)]
+        return self.with_lost(cases, wanted)
 
     def judged(self, suites, names, timeouts, read):
         """The few that fail are run once more, each alone: what passes then counts as passed, and is reported as unsteady
@@ -152,7 +167,7 @@ class Tree:
         if not failed or len(failed) > AGAIN_MOST:
             return cases
         again = self.run_tests(suites, [c.name.rpartition("/")[2] for c in failed], 2 * timeouts, read, 1, "-again")
-        passed = {c.name for c in again if c.outcome == "passed"}
+        passed = {c.name for c in again if c.outcome == "passed"} - {c.name for c in again if c.outcome == "failed"}
         return [c.made_unsteady() if c.outcome == "failed" and c.name in passed else c
                 for c in cases]
 
@@ -171,7 +186,7 @@ class Tree:
         try:
             with open(log, encoding="utf-8") as lines:
                 return [read(json.loads(line)) for line in lines if line.strip()]
-        except OSError:
+        except (OSError, ValueError):  # there is no log, or it breaks off
             return [Case(suites[0], "failed", f"meson test: exit status {status}", output)]
 
     @classmethod

@@ -1,7 +1,7 @@
 /* A thread of PE 0 waits for a line of input when the job ends: the process ends all the same, with what it has printed,
  * and what it has written to a stream of its own. Starts its own two PEs by fork and a unique id.
  *
- *     exit-reading own|other [opened]    which PE ends the job; the input is a stream that the program has opened */
+ *     exit-reading own|other STATUS [opened]    which PE ends the job, and how; the input is a stream that the program has opened */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,8 +9,6 @@
 #include <sys/wait.h>
 
 #include "pe.h"
-
-enum { STATUS = 9 };
 
 #define TEXT "what PE 0 has printed\n"
 static const char text[] = TEXT, twice[] = TEXT TEXT;
@@ -20,6 +18,7 @@ static struct {
     atomic_bool made;
 } *shared; /* by both processes */
 static bool own, opened;
+static int exit_status;
 static FILE *input;
 
 static void *read_line(void *unused)
@@ -57,7 +56,7 @@ static int be_pe(int pe)
     }
     CHECK_OK(gshmem_barrier_all());
     if (pe == (own ? 0 : 1))
-        gshmem_global_exit(STATUS);
+        gshmem_global_exit(exit_status);
     gshmem_uint64_wait_until(&never, GSHMEM_CMP_EQ, 1); /* fails, as does what follows */
     return 0;
 }
@@ -69,7 +68,8 @@ int main(int argc, char **argv)
     pid_t child[2];
 
     own = argc > 1 && strcmp(argv[1], "own") == 0;
-    opened = argc > 2;
+    exit_status = argc > 2 ? atoi(argv[2]) : 0;
+    opened = argc > 3;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(shared != MAP_FAILED);
     CHECK_EQ(pipe(in) + pipe(out), 0);
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     for (int pe = 0; pe < 2; pe++) {
         CHECK_EQ(waitpid(child[pe], &status, 0), child[pe]);
         CHECK(WIFEXITED(status));
-        CHECK_EQ(WEXITSTATUS(status), STATUS);
+        CHECK_EQ(WEXITSTATUS(status), exit_status);
     }
     ssize_t bytes = 0, more;
     while ((more = read(out[0], printed + bytes, sizeof printed - 1 - (size_t)bytes)) > 0)

@@ -4,11 +4,14 @@
 #include "pair.h"
 #include "transport/tcp/target.h"
 
-static uint64_t played = 1000000000;
+static uint64_t played = 1000000000, between_looks;
 
 static uint64_t played_clock(void)
 {
-    return played;
+    const uint64_t now = played;
+
+    played += between_looks;
+    return now;
 }
 
 #define clock_ns played_clock
@@ -125,10 +128,27 @@ static void slow_call(void)
         put_arrives(8, 0);
         is_not_told();
         played += 19 * US;
+        between_looks = 1000 * US; /* at its beginning, and at its end */
         put_from(1);
-        played += 1000 * US;
+        played -= between_looks;
+        between_looks = 0;
         settle();
     }
+    end();
+}
+
+/* It computes behind that call. */
+static void late_behind_call(void)
+{
+    start();
+    waits = 1;
+    put_arrives(8, 0);
+    is_not_told();
+    put_from(1);
+    played += 21 * US;
+    settle();
+    put_arrives(8, 0);
+    is_told();
     end();
 }
 
@@ -172,6 +192,7 @@ int main(void)
     who_is_put_off();
     slow_call();
     late_call();
+    late_behind_call();
     busy_stream();
     return 0;
 }

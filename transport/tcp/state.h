@@ -44,7 +44,7 @@ struct response_delay {
     struct target *delayed;   /* list: the response waits for a round in which nothing arrives */
     uint64_t delayed_since;   /* ns, when the first joined that list, */
     uint32_t delayed_round;   /* and in which round; */
-    bool is_judged;           /* whether it was late is decided */
+    uint64_t computes_since;  /* ns, the same, or the end of the last post behind it */
     uint32_t prompt;          /* so many of the next responses are not delayed */
     struct target *unawaited; /* list: nobody waits for the response */
 };

@@ -25,11 +25,13 @@ void target_judge_delay(struct tcp *t)
 {
     struct response_delay *d = &t->targets.delay;
 
-    if (d->is_judged)
-        return;
-    d->is_judged = true;
-    if (clock_ns() - d->delayed_since > LATE_NS)
+    if (clock_ns() - d->computes_since > LATE_NS)
         d->prompt = PROMPT_RESPONSES;
+}
+
+void target_end_call(struct tcp *t)
+{
+    t->targets.delay.computes_since = clock_ns();
 }
 
 /* Within the round that delayed the first response the clock need not be read. */

@@ -255,9 +255,11 @@ void target_accept(struct tcp *t, int fd);
 void target_send_delayed(struct tcp *t);
 /* Whether one was delayed for long, though requests arrive in every round. */
 bool target_delays_long(struct tcp *t);
-/* The thread for which responses were delayed calls again: decides whether they are late. What the
- * call itself takes, to send a request above all, does not count. */
+/* A thread calls while responses are delayed: decides whether it has computed for so long that they
+ * are late. What the call itself takes, to send a request above all, does not count: it has ended
+ * by target_end_call. */
 void target_judge_delay(struct tcp *t);
+void target_end_call(struct tcp *t);
 /* Sends the responses that nobody waits for. */
 void target_send_unawaited(struct tcp *t);
 /* Goes on with what is staged, or waits for a buffer; whether anything could. */

@@ -52,9 +52,8 @@ static bool may_delay(struct tcp *t, struct target *from)
         from->is_delayed = true;
         from->next_delayed = t->targets.delay.delayed;
         if (!t->targets.delay.delayed) {
-            t->targets.delay.delayed_since = clock_ns();
+            t->targets.delay.delayed_since = t->targets.delay.computes_since = clock_ns();
             t->targets.delay.delayed_round = t->poller.round;
-            t->targets.delay.is_judged = false;
         }
         t->targets.delay.delayed = from;
     }

@@ -117,9 +117,15 @@ static gshmem_status_t tcp_post(struct transport *base, const struct transport_r
     struct tcp *t = (struct tcp *)base;
     struct target *from = unordered_stream(t, request);
 
-    if (t->targets.delay.delayed)
+    const bool delays = t->targets.delay.delayed;
+
+    if (delays)
         target_judge_delay(t);
-    return from ? unordered_post(t, from, request) : initiator_post(t, request);
+    const gshmem_status_t status =
+        from ? unordered_post(t, from, request) : initiator_post(t, request);
+    if (delays)
+        target_end_call(t);
+    return status;
 }
 
 /* Ends the streams of the PEs that were given up. */

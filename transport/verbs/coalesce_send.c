@@ -16,8 +16,7 @@
  * that the write has arrived. */
 static bool coalesce_needs_message(const struct link *l, const struct coalesced *g)
 {
-    return g->updates || (g->in_order && l->active[0]->reorders) ||
-           (g->signals && (l->active[0]->reorders || order_has_signals(l))) ||
+    return g->updates || ((g->in_order || g->signals) && l->active[0]->reorders) ||
            l->active[0]->nic->iwarp;
 }
 
@@ -27,6 +26,7 @@ static bool coalesce_goes_as_message(const struct verbs *v, const struct link *l
                                      const struct coalesced *g)
 {
     return coalesce_needs_message(l, g) || order_has_unapplied(l) || order_waits_for_writes(l) ||
+           (g->signals && order_has_signals(l)) ||
            (g->of_device ? l->peer.gpu_below : g->changes >= v->coalesce_from);
 }
 
@@ -122,7 +122,8 @@ bool coalesce_issue(struct verbs *v, struct link *l, struct op *op)
             l->messages.last_set = op->number;
         return true;
     }
-    if (order_has_unapplied(l))
+    /* Some has been written, and may be in flight: the rest waits. */
+    if (order_has_unapplied(l) || (g->signals && order_has_signals(l)))
         return false;
     for (uint32_t at = 0, taken; at < end; at += taken) {
         taken = message_next_change(g->text + at, end - at, &c);

@@ -116,11 +116,24 @@ static bool issue_fence(struct verbs *v, struct link *l, struct op *op)
     return order_fence(l, op);
 }
 
+/* A signal that does not wait itself overtakes none that does: the value that is set last stays.
+ * False: not now. */
+static bool issue_held_before(struct verbs *v, struct link *l, const struct op *op)
+{
+    if (l->signals.waiting == 0 ||
+        (op->coalesced ? !op->coalesced->signals
+                       : op->request.kind != TRANSPORT_PUT || !op->request.signal_op ||
+                             signals_may_wait(v, l, op)))
+        return true;
+    signals_send_held(v, l);
+    return l->signals.waiting == 0 && l->state == LINK_ACTIVE;
+}
+
 static bool issue_one(struct verbs *v, struct link *l, struct op *op)
 {
     if (op->coalesced && coalesce_waits(v, l, op))
         return false;
-    if (!issue_fence(v, l, op))
+    if (!issue_fence(v, l, op) || !issue_held_before(v, l, op))
         return false;
     if (op->coalesced)
         return coalesce_issue(v, l, op);

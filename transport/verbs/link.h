@@ -94,7 +94,8 @@ struct link {
     } batches;
 
     /* Signals that wait for others to go with (signals.c): so many of the operations that are held,
-     * so many when the last round ended, and the bytes of their puts. */
+     * so many when the last round ended (0: they could not go, and are tried again at a completion
+     * or a reply), and the bytes of their puts. */
     struct {
         uint32_t waiting, then;
         uint64_t weight;

@@ -332,15 +332,15 @@ void signals_send_held(struct verbs *v, struct link *l)
         if (signals_may_share(v, l, &op->request) ? signals_send_shared(v, l, i)
                                                   : signals_try(v, l, op))
             continue;
-        l->signals.waiting = l->held; /* all of them, until the next round */
-        v->held_back = true;
+        l->signals.waiting = l->held; /* all of them, until a completion or a reply */
+        l->signals.then = 0;
         return;
     }
 }
 
 void signals_end_round(struct verbs *v, struct link *l)
 {
-    if (!l->signals.waiting)
+    if (!l->signals.waiting || !l->signals.then)
         return;
     if (l->signals.waiting == l->signals.then || l->state != LINK_ACTIVE ||
         !signals_have_company(l)) {

@@ -29,7 +29,8 @@ static inline bool signals_are_full(const struct link *l)
 /* Whether some that are held may go now. */
 static inline bool signals_are_due(const struct link *l)
 {
-    return l->held && (l->held > l->signals.waiting || signals_are_full(l));
+    return l->held &&
+           (l->held > l->signals.waiting || l->signals.then == 0 || signals_are_full(l));
 }
 
 /* Issues those that are held, as far as their data is in its place, and updates that are tried

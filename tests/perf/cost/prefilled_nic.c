@@ -42,6 +42,7 @@ static void enter(struct network *n, int lane, int n_pes)
     n->remote = lane_pair(lane);
     /* The program's thread needs no CPU meanwhile: a proxy has one, and does not yield. */
     n->proxy.pace.oversubscribed = false;
+    job->node->cpus = (1 + job->network->lanes) * job->node->sharers; /* what it looks at again */
 }
 
 void target_begin(void)

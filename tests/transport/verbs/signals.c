@@ -165,6 +165,83 @@ static void last_value_stays(void)
     end();
 }
 
+/* The last set, with more to come or not, alone or small enough for a collection: none of those that wait is behind it. */
+static void last_of_held_stays(int n, const uint64_t *bytes, bool more)
+{
+    begin_strict(1);
+    warm_up();
+    *word(1, 0) = 0;
+    for (int i = 0; i < n; i++) {
+        struct transport_request r = put(source[i], place_of(i), bytes[i]);
+        if (i >= 1 && i <= 3)
+            r = with_signal(r, GSHMEM_SIGNAL_SET, 0, (uint64_t)i);
+        r = loose(r, 0);
+        if (i == 3 && !more)
+            r.flags = TRANSPORT_LOOSE;
+        post(0, r);
+    }
+    settle();
+    CHECK_EQ(*word(1, 0), 3);
+    end();
+}
+
+/* A collection of which some is written, when signals of other puts go as a message: what is in flight stays as it is.
+ * fails: that work request fails, 0: none. */
+static void partly_written(int fails)
+{
+    const uint64_t far = CHUNK_BYTES + 64;
+    uint64_t value = 0x1122334455667788;
+    int events;
+
+    prepare(1);
+    fake.reorders = fake.soft = false;
+    fake.devices = 2;
+    open_both();
+    warm_up();
+    *word(1, AT) = *word(1, far) = 0;
+    post(0, loose(put(source[0], place_of(1), 4096), 0));
+    post(0, loose(with_signal(put(source[1], place_of(2), 4096), GSHMEM_SIGNAL_SET, 0, 5), 0));
+    post(0, loose(with_signal(put(source[2], place_of(3), 4096), GSHMEM_SIGNAL_ADD, 8, 1), 0));
+    CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    /* the key of the signal's chunk is not known yet */
+    post(0, loose(with_signal(put(&value, AT, 8), GSHMEM_SIGNAL_SET, far, 7), 0));
+    post(0, loose(put(source[3], place_of(4), 4096), 0));
+    if (fails)
+        fake_fail(fails, IBV_WC_RETRY_EXC_ERR);
+    CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    settle();
+    CHECK_EQ(*word(1, AT), value);
+    CHECK_EQ(*word(1, far), 7);
+    end();
+}
+
+/* The target answers nothing, so that no more messages may be sent: then signals that wait for one give no reason to
+ * make progress. */
+static void held_let_sleep(void)
+{
+    enum { MANY = 240, BYTES = 8192 };
+    int events;
+
+    begin_strict(1);
+    warm_up();
+    for (int i = 0; i < MANY; i++) {
+        struct transport_request r = put(source[i % PUTS], AT + (uint64_t)i * BYTES, BYTES);
+        if (try_post(0, loose(with_signal(r, GSHMEM_SIGNAL_ADD, 0, 1), 0)))
+            break;
+        fake_run();
+        CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    }
+    for (int i = 0; i < 200; i++) {
+        fake_run();
+        CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    }
+    CHECK(((struct verbs *)pe[0].t)->to[1]->held);
+    CHECK_EQ(events, 0);
+    CHECK_EQ(gshmem_transport.arm(pe[0].t), 0);
+    settle();
+    end();
+}
+
 /* ---- Never before the data, never after the end ---- */
 
 enum kind { ADDS_ONE, ADDS_ITS_NUMBER, SETS_SHARED, SETS_OWN, ADDS_OWN, PLAIN, KINDS };
@@ -373,6 +450,13 @@ int main(void)
     nobody_waits_for_ever();
     kinds_keep_their_order();
     last_value_stays();
+    last_of_held_stays(4, (const uint64_t[]){4096, 4096, 4096, 4096}, false);
+    last_of_held_stays(4, (const uint64_t[]){4096, 4096, 4096, 100000}, false);
+    last_of_held_stays(4, (const uint64_t[]){4096, 4096, 4096, 8}, true);
+    last_of_held_stays(5, (const uint64_t[]){4096, 4096, 4096, 8, 4096}, true);
+    for (int fails = 0; fails <= 4; fails++)
+        partly_written(fails);
+    held_let_sleep();
     for (unsigned seed = 1; seed <= 6; seed++)
         litmus(seed, 1 + (int)seed % 3, false);
     for (unsigned seed = 1; seed <= 10; seed++)
