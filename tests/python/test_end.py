@@ -220,7 +220,7 @@ def test_a_lock_and_signals_at_any_point():
         gshmem.init()
         lock = gshmem.Lock()
         signals = 0
-        while signals < 5000:
+        while signals < 1500:
             try:
                 armed = True
                 signal.setitimer(signal.ITIMER_REAL, random.randrange(1, 80) * 1e-6)
